@@ -77,8 +77,13 @@ fn answer(edge: &EdgeState, metrics: &MetricsPage, path: &str) -> Response {
     };
     match path {
         "/healthz" => text(StatusCode::OK, "live\n".to_owned()),
-        "/readyz" if edge.is_ready() => text(StatusCode::OK, "ready\n".to_owned()),
-        "/readyz" => text(StatusCode::SERVICE_UNAVAILABLE, "not ready\n".to_owned()),
+        "/readyz" => match edge.not_ready() {
+            None => text(StatusCode::OK, "ready\n".to_owned()),
+            Some(why) => text(
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!("not ready: {why}\n"),
+            ),
+        },
         "/metrics" => text(StatusCode::OK, metrics()),
         _ => text(
             StatusCode::NOT_FOUND,

@@ -24,6 +24,7 @@ pub mod limit_headers;
 pub mod limit_rules;
 pub mod listener;
 pub mod metrics;
+pub mod obstacles;
 pub mod percent;
 pub mod prometheus;
 pub mod rate_limit;

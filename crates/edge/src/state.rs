@@ -19,6 +19,7 @@ use crate::in_flight::{InFlight, InFlightPermit};
 use crate::key_table::{Found, KeyTable};
 use crate::limit_rules::Rules;
 use crate::metrics::Metrics;
+use crate::obstacles::Obstacles;
 use crate::settings::AcceptSettings;
 use crate::telemetry::Telemetry;
 use crate::tokens::Tokens;
@@ -55,6 +56,7 @@ pub struct EdgeState {
     clock: Arc<dyn Clock>,
     random: Arc<dyn RandomSource>,
     leaving: AtomicBool,
+    pub obstacles: Obstacles,
     completed_calls: broadcast::Sender<CompletedCall>,
     on_completed: OnCompleted,
 }
@@ -86,6 +88,7 @@ impl EdgeState {
             clock: config.clock,
             random: config.random,
             leaving: AtomicBool::new(false),
+            obstacles: Obstacles::default(),
             completed_calls: broadcast::channel(WATCHED_CALLS).0,
             on_completed: config.on_completed,
         })
@@ -115,8 +118,19 @@ impl EdgeState {
     /// Whether calls can be served.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        let leaving = self.leaving.load(Ordering::Relaxed);
-        self.key_table.is_read() && !leaving && !self.is_draining()
+        self.not_ready().is_none()
+    }
+
+    /// Why calls cannot be served; none if they can.
+    #[must_use]
+    pub fn not_ready(&self) -> Option<&'static str> {
+        let leaving = self.leaving.load(Ordering::Relaxed) || self.is_draining();
+        match self.obstacles.first() {
+            _ if leaving => Some("it is stopping"),
+            Some(obstacle) => Some(obstacle.as_str()),
+            None if !self.key_table.is_read() => Some("API keys are not read yet"),
+            None => None,
+        }
     }
 
     /// Not ready from now on, so that balancers send their calls elsewhere. Calls that still come are served.

@@ -4,11 +4,11 @@ mod credential;
 mod evidence;
 mod health;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use trunkline_keyring::{Binding, Keyring, Purpose};
+use trunkline_keyring::{Binding, Generations, Keyring, Purpose};
 use trunkline_store::Policy;
 use trunkline_store::channels::{
     Channel as ChannelRow, ChannelId, ChannelState, CostBook, proxy_context,
@@ -17,6 +17,7 @@ use trunkline_types::{EndpointType, RequestId, Secret, Timestamp};
 use trunkline_upstream::{Deadlines, Provider, Providers, Proxy};
 use trunkline_wire::Format;
 
+use self::credential::CredentialError;
 pub(crate) use self::credential::{AfterProbe, ChannelCredential, ChannelQuery, Probed};
 use self::health::Health;
 use crate::attempt::AttemptChannel;
@@ -42,6 +43,10 @@ pub(crate) struct ChannelRegistry {
     by_model: HashMap<String, Vec<Arc<Channel>>>,
     all: HashMap<ChannelId, Arc<Channel>>,
     secrets: Vec<Secret>,
+    /// Channels with sealed values that the keyring does not open, and how many of each.
+    pub(crate) unopened: BTreeMap<String, usize>,
+    /// The keys it was opened with.
+    pub(crate) generations: Option<Generations>,
     /// The number of the newest change that may be in here.
     pub(crate) revision: i64,
 }
@@ -87,17 +92,22 @@ impl ChannelRegistry {
     ) -> Self {
         let mut channels = Self {
             revision,
+            generations: Some(keyring.generations()),
             ..Self::default()
         };
         for row in rows {
             let name = row.name.clone();
-            match Channel::open(row, providers, keyring, before) {
+            let mut unopened = 0;
+            match Channel::open(row, providers, keyring, before, &mut unopened) {
                 Ok(channel) => channels.add(Arc::new(channel)),
                 Err(reason) => tracing::warn!(
                     channel.name = name,
                     reason,
                     "channel registry: channel skipped"
                 ),
+            }
+            if unopened > 0 {
+                channels.unopened.insert(name, unopened);
             }
         }
         for channels in channels.by_model.values_mut() {
@@ -115,6 +125,12 @@ impl ChannelRegistry {
         }
         self.secrets.extend(channel.secrets.iter().cloned());
         self.all.insert(channel.row.id, channel);
+    }
+
+    /// Whether sealed values do not open and no channel can be asked because of that.
+    pub(crate) fn opens_nothing(&self) -> bool {
+        let mut usable = self.by_model.values().flatten();
+        !self.unopened.is_empty() && usable.all(|channel| channel.credentials.is_empty())
     }
 
     /// Every channel, whether it is used or not.
@@ -234,6 +250,7 @@ impl Channel {
         providers: &Providers,
         keyring: &Keyring,
         before: &ChannelRegistry,
+        unopened: &mut usize,
     ) -> Result<Self, &'static str> {
         let provider = providers
             .get(&row.provider)
@@ -255,23 +272,17 @@ impl Channel {
             return Err("its address is not one");
         }
         let known = before.all.get(&row.id);
-        let credentials: Vec<ChannelCredential> = row
-            .credentials
-            .iter()
-            .filter(|credential| !credential.disabled)
-            .filter_map(|credential| {
-                let opened = ChannelCredential::open(credential, &row.name, &provider, keyring)?;
-                let mut before = known.into_iter().flat_map(|channel| &channel.credentials);
-                let before = before.find(|known| known.id == credential.id);
-                Some(opened.with_memory_of(before, credential))
-            })
-            .collect();
+        let known = known.map(AsRef::as_ref);
+        let credentials = open_credentials(&row, &provider, keyring, known, unopened);
         let headers = row.extra_headers.values().cloned();
         let mut secrets: Vec<Secret> = headers.map(Secret::new).collect();
         let proxy = match &row.proxy {
             None => None,
             Some(sealed) => {
                 let text = opened(keyring, &proxy_context(&row.name), sealed);
+                if text.is_none() {
+                    *unopened = unopened.saturating_add(1);
+                }
                 let text = text.ok_or("its proxy cannot be unsealed")?;
                 secrets.extend(logins(&text));
                 Some(Proxy::read(&text).map_err(|_| "its proxy is not one")?)
@@ -385,6 +396,30 @@ impl Channel {
             total: millis(self.provider.total_ms).min(total),
         }
     }
+}
+
+/// The credentials of a channel that can be used, with what was learnt of them; counts those that the keyring
+/// does not open.
+fn open_credentials(
+    row: &ChannelRow,
+    provider: &Provider,
+    keyring: &Keyring,
+    known: Option<&Channel>,
+    unopened: &mut usize,
+) -> Vec<ChannelCredential> {
+    let mut credentials = Vec::new();
+    for credential in row.credentials.iter().filter(|one| !one.disabled) {
+        match ChannelCredential::open(credential, &row.name, provider, keyring) {
+            Ok(opened) => {
+                let mut before = known.into_iter().flat_map(|channel| &channel.credentials);
+                let before = before.find(|known| known.id == credential.id);
+                credentials.push(opened.with_memory_of(before, credential));
+            }
+            Err(CredentialError::Unopened) => *unopened = unopened.saturating_add(1),
+            Err(CredentialError::Unusable) => {}
+        }
+    }
+    credentials
 }
 
 fn attempt_channel(row: &ChannelRow, health: &Health) -> AttemptChannel {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use trunkline_db::{DbError, PollInterval, Signal, revision};
+use trunkline_edge::obstacles::Obstacle;
 use trunkline_ledger::recovery;
 
 use crate::services::Services;
@@ -36,11 +37,19 @@ pub async fn run_refresh(services: Arc<Services>, mut stop: oneshot::Receiver<()
     let mut subscription = services.data.notifications().subscribe(Signal::Revisions);
     let (mut seen, mut beat): (Seen, Option<Instant>) = (None, None);
     loop {
-        let channels = compare(&services, &mut seen).await.unwrap_or_else(|error| {
+        let lives = compare(&services, &mut seen).await;
+        let is_away = lives.is_err();
+        if services.edge.obstacles.set(Obstacle::DatabaseAway, is_away) {
+            match is_away {
+                true => tracing::error!("database away; this node is not ready until it answers"),
+                false => tracing::info!("database answers again"),
+            }
+        }
+        let lives = lives.unwrap_or_else(|error| {
             tracing::warn!(%error, "refresh of keys and channels failed");
             true
         });
-        if !channels || !heartbeat(&services, &mut beat).await {
+        if !lives || !heartbeat(&services, &mut beat).await {
             tracing::error!("node epoch: a newer process of this node has started; this one stops");
             services.drain();
             return;

@@ -30,6 +30,7 @@ mod freshness;
 mod headers;
 mod idempotency;
 mod input_tokens;
+mod keyring_state;
 mod losses;
 mod metrics_page;
 mod model_alias;
@@ -70,6 +71,7 @@ pub use catalog_publish::{Change, ChangeAuthor, PublishError, Published, publish
 pub use catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
 
 pub use freshness::run_refresh;
+pub use keyring_state::KeyringLags;
 pub use losses::measure_losses;
 pub use metrics_page::admin_listener;
 pub use operations::social::social_cells;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::net::TcpListener;
 use trunkline_db::bus::Health;
 use trunkline_edge::admin::Admin;
+use trunkline_edge::obstacles::Obstacle;
 use trunkline_edge::prometheus::Page;
 use trunkline_limits::Mode;
 
@@ -31,6 +32,7 @@ fn metrics(services: &Services) -> String {
     credentials(&mut page, services);
     engines(&mut page, services);
     limits(&mut page, services);
+    keyring(&mut page, services);
     traces(&mut page, services);
     catalog(&mut page, services);
     events(&mut page, services);
@@ -183,7 +185,29 @@ fn credentials(page: &mut Page, services: &Services) {
     }
 }
 
+fn keyring(page: &mut Page, services: &Services) {
+    let generation = services.keyring.generations().current.id.number();
+    let help = "Generation of keys that this node seals with.";
+    page.gauge("keyring_generation", help, generation);
+    let lags = u8::from(services.edge.obstacles.has(Obstacle::KeyringLags));
+    let help = "1 while another node seals with a newer generation than this one has.";
+    page.gauge("keyring_lags", help, lags);
+    let help = "Credentials and proxies of a channel that cannot be opened with the keyring.";
+    let mut family = page.gauges("credentials_unopened", help);
+    for (channel, count) in &services.channels.load_full().unopened {
+        family.sample(&[("channel", channel)], count);
+    }
+    let help = "Times that a sealed value of the database could not be opened, by purpose.";
+    let mut family = page.counters("keyring_unopened_total", help);
+    for (purpose, count) in services.keyring.unopened() {
+        family.sample(&[("purpose", purpose.as_str())], count);
+    }
+}
+
 fn engines(page: &mut Page, services: &Services) {
+    let is_up = u8::from(!services.edge.obstacles.has(Obstacle::DatabaseAway));
+    let help = "1 while the database answers; 0 after a refresh that it did not answer.";
+    page.gauge("database_up", help, is_up);
     let batches = services.ledger.counts();
     let help = "Ledger commits.";
     page.counter("ledger_batches_total", help, batches.batches);

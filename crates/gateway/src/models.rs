@@ -74,7 +74,10 @@ pub(crate) fn list(
 ) -> Result<Response, ApiError> {
     let catalog = services.catalog.load_full();
     let book = &catalog.book;
-    let known = usable_models(services, caller, book);
+    let hides = services.settings.hide_unserved_models;
+    let channels = services.channels.load_full();
+    let mut known = usable_models(services, caller, book);
+    known.retain(|_, model| !hides || channels.knows(model));
     let usable: Vec<&str> = known.keys().copied().collect();
     let all = |names: &[&str]| -> Vec<Value> {
         let one = |name: &&str| {

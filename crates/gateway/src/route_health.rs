@@ -38,12 +38,15 @@ impl RouteHealthTable {
     /// Counts a call that ended, if it says something about a route.
     pub(crate) fn count(&self, model: &str, outcome: Outcome, output: u64) {
         let failed = match outcome {
+            // Nothing found is an answer too.
             Outcome::Complete
             | Outcome::ClientGone
             | Outcome::BalanceExhausted
-            | Outcome::Accepted => false,
-            Outcome::UpstreamFailed | Outcome::UpstreamTimeout | Outcome::NoResult => true,
-            Outcome::Refused
+            | Outcome::NoResult => false,
+            Outcome::UpstreamFailed | Outcome::UpstreamTimeout => true,
+            // A task is counted when it ends.
+            Outcome::Accepted
+            | Outcome::Refused
             | Outcome::Interrupted
             | Outcome::Expired
             | Outcome::Drained
@@ -120,4 +123,23 @@ fn rfc3339(seconds: i64) -> Option<String> {
     jiff::Timestamp::from_second(seconds)
         .ok()
         .map(|time| time.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_result_is_a_success_and_a_task_is_counted_when_it_ends() {
+        let table = RouteHealthTable::new();
+        for _ in 0..8 {
+            table.count("platform", Outcome::NoResult, 0);
+        }
+        table.count("video", Outcome::Accepted, 0);
+        table.count("video", Outcome::UpstreamFailed, 0);
+        let counted = table.counted.lock().unwrap();
+        let sums = |model: &str| counted.get(model).map(|seen| (seen.calls, seen.failed));
+        assert_eq!(sums("platform"), Some((8, 0)));
+        assert_eq!(sums("video"), Some((1, 1)));
+    }
 }

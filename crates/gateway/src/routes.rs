@@ -461,6 +461,7 @@ fn wrong_method(context: &RequestContext, allowed: &[Method], format: Format) ->
 }
 
 fn ready(services: &Services) -> Response {
+    // Why not is said at the private address: what it is about is the operator's.
     if services.edge.is_ready() {
         return response::json(StatusCode::OK, &json!({ "status": "ready" }));
     }

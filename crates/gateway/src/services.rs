@@ -14,6 +14,7 @@ use trunkline_catalog::Routes;
 use trunkline_db::bus::Bus;
 use trunkline_db::{Database, DbError, Session, revision};
 use trunkline_edge::key_table::{KeyTableStats, Reconcile};
+use trunkline_edge::obstacles::Obstacle;
 use trunkline_edge::state::{CompletedCall, EdgeConfig, EdgeState};
 use trunkline_edge::telemetry::Telemetry;
 use trunkline_keyring::{Keyring, RandomSource};
@@ -159,10 +160,14 @@ impl Services {
         let newest = revision::current(&mut session, channels::TOPIC).await?;
         let before = self.channels.load_full();
         let has_new_files = self.follow_provider_files().await;
-        if newest != before.revision || has_new_files {
+        self.follow_keyring(&mut session).await?;
+        let has_new_keys = before.generations != Some(self.keyring.generations());
+        if newest != before.revision || has_new_files || has_new_keys {
             let rows = channels::list(&mut session).await?;
             let providers = self.providers.load_full();
             let channels = ChannelRegistry::build(rows, newest, &providers, &self.keyring, &before);
+            let obstacles = &self.edge.obstacles;
+            obstacles.set(Obstacle::NoCredentialOpens, channels.opens_nothing());
             self.channels.store(Arc::new(channels));
         }
         self.edge.follow_limits(&mut session).await?;

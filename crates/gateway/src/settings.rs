@@ -48,6 +48,8 @@ pub struct Settings {
     pub public_url: String,
     /// Whether vendors can follow such links.
     pub vendors_reach_links: bool,
+    /// Whether models that no channel serves are left out of lists.
+    pub hide_unserved_models: bool,
     /// Largest file of a finished task.
     pub max_file_bytes: u64,
     pub video: VideoSettings,
@@ -77,6 +79,7 @@ impl Default for Settings {
             health: Duration::from_secs(30),
             public_url: "http://127.0.0.1:8080".to_owned(),
             vendors_reach_links: true,
+            hide_unserved_models: false,
             max_file_bytes: 4_000_000_000,
             video: VideoSettings::default(),
             generation: GenerationSettings::default(),

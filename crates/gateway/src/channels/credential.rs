@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use trunkline_keyring::Keyring;
+use trunkline_keyring::{GenerationId, Keyring};
 use trunkline_store::channels::{Credential as CredentialRow, CredentialId, credential_context};
-use trunkline_types::{AccountId, Timestamp};
+use trunkline_types::{AccountId, Secret, Timestamp};
 use trunkline_upstream::{Credential as UpstreamCredential, Provider};
 
 use super::evidence::Evidence;
@@ -30,8 +30,8 @@ const MAX_MODELS: usize = 1_000;
 pub(crate) struct ChannelCredential {
     pub(crate) id: CredentialId,
     pub(crate) opened: Arc<UpstreamCredential>,
-    /// As it stands in the database: the same text opens to the same.
-    sealed: Vec<u8>,
+    /// The same text is the same credential, however often it was sealed.
+    secret: Secret,
     /// Outlives a new list of channels.
     state: Arc<CredentialState>,
 }
@@ -74,6 +74,15 @@ pub(crate) enum Probed {
     Unclear,
 }
 
+/// Why a credential is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CredentialError {
+    /// The keyring does not open it.
+    Unopened,
+    /// Its provider cannot use it.
+    Unusable,
+}
+
 /// What follows from a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterProbe {
@@ -90,25 +99,33 @@ impl ChannelCredential {
         channel: &str,
         provider: &Provider,
         keyring: &Keyring,
-    ) -> Option<Self> {
+    ) -> Result<Self, CredentialError> {
         let context = credential_context(channel, &credential.label);
-        let secret = opened(keyring, &context, &credential.sealed)?;
-        let opened = UpstreamCredential::new(&provider.auth, &secret);
-        if let Err(error) = &opened {
+        let Some(secret) = opened(keyring, &context, &credential.sealed) else {
+            let generation = Keyring::generation_of(&credential.sealed);
+            tracing::error!(
+                channel.name = channel,
+                credential.label = credential.label,
+                keyring.generation = generation.map(GenerationId::number),
+                "channel registry: credential cannot be opened with this keyring"
+            );
+            return Err(CredentialError::Unopened);
+        };
+        let opened = UpstreamCredential::new(&provider.auth, &secret).map_err(|error| {
             tracing::warn!(channel.name = channel, %error, "channel registry: credential skipped");
-        }
-        let opened = opened.ok()?;
-        Some(Self {
+            CredentialError::Unusable
+        })?;
+        Ok(Self {
             id: credential.id,
             opened: Arc::new(opened),
-            sealed: credential.sealed.clone(),
+            secret,
             state: Arc::default(),
         })
     }
 
     /// Takes over what was learnt, and what its row says now.
     pub(super) fn with_memory_of(mut self, known: Option<&Self>, row: &CredentialRow) -> Self {
-        if let Some(known) = known.filter(|known| known.sealed == self.sealed) {
+        if let Some(known) = known.filter(|known| known.secret.reveal() == self.secret.reveal()) {
             self.opened = Arc::clone(&known.opened);
             self.state = Arc::clone(&known.state);
         }
@@ -362,7 +379,7 @@ mod tests {
         ChannelCredential {
             id: CredentialId::new(1),
             opened: Arc::new(UpstreamCredential::new(&Auth::Bearer, &secret).unwrap()),
-            sealed: Vec::new(),
+            secret: Secret::new(String::new()),
             state: Arc::default(),
         }
     }

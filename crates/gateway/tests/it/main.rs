@@ -35,6 +35,8 @@ mod disconnects;
 #[cfg(test)]
 mod edge;
 #[cfg(test)]
+mod editing;
+#[cfg(test)]
 mod environment;
 #[cfg(test)]
 mod events;
@@ -124,6 +126,8 @@ mod quotes;
 mod random;
 #[cfg(test)]
 mod realtime;
+#[cfg(test)]
+mod readiness;
 #[cfg(test)]
 mod recorded_upstream;
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub(crate) struct TestGateway {
     pub(crate) client: Client,
     /// Where its media lie.
     pub(crate) files: tempfile::TempDir,
-    keyring: Keyring,
+    pub(crate) keyring: Keyring,
     stop: watch::Sender<bool>,
     _tasks: LedgerTasks,
     pub(crate) engines: Engines,

@@ -51,3 +51,24 @@ async fn the_usage_of_a_customer_counts_a_video_that_failed_after_its_charge_as_
     assert_eq!(summed["totals"], report["totals"]);
     harness.audit().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_customer_sees_in_the_health_of_a_model_how_its_videos_ended() {
+    let harness = generation(quick()).await;
+    let done = made(&harness, &cat("")).await;
+    let mut failed = Vec::new();
+    for _ in 0..3 {
+        failed.push(made(&harness, &cat("[[job:fail:InvalidParameter]]")).await);
+    }
+    assert_eq!(ended(&harness, &done).await["status"], "completed");
+    for task in &failed {
+        assert_eq!(ended(&harness, task).await["status"], "failed");
+    }
+    harness.gateway.exchange_health().await.unwrap();
+    let model = harness.get(&format!("/v1/videos/{done}")).await.json()["model"].clone();
+    let health = harness.gateway.routes(model.as_str().unwrap()).health;
+    let health = health.expect("tasks that ended are counted");
+    assert_eq!(health.sample_size, 4);
+    let ratio = serde_json::to_value(health.success_ratio).unwrap();
+    assert_eq!(ratio, json!(0.25), "one of four was made");
+}

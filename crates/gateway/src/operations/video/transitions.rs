@@ -120,6 +120,7 @@ pub(super) async fn finish_task(
     if let Err(error) = tasks::note_millis(&mut session, &task.model, took).await {
         tracing::warn!(%error, "video task: storing its duration failed");
     }
+    count_verdict(services, task, Outcome::Complete);
     Ok(true)
 }
 
@@ -129,14 +130,23 @@ pub(super) async fn fail_task(
     task: &Task,
     ending: Ending<'_>,
 ) -> Result<bool, StepError> {
+    let outcome = ending.outcome;
     let mut tx = services.data.begin().await?;
     let failed = fail_in(services, &mut tx, task, ending).await?;
     tx.commit().await?;
+    if failed {
+        count_verdict(services, task, outcome);
+    }
     Ok(failed)
 }
 
+/// Counts how a task ended for the health of its model's routes.
+fn count_verdict(services: &Services, task: &Task, outcome: Outcome) {
+    services.route_health.count(&task.model, outcome, 0);
+}
+
 /// The same in a transaction that is open.
-pub(super) async fn fail_in(
+async fn fail_in(
     services: &Services,
     tx: &mut Tx,
     task: &Task,
@@ -180,6 +190,7 @@ pub(super) async fn fail_if_still(
     task: &Task,
     ending: Ending<'_>,
 ) -> Result<bool, StepError> {
+    let outcome = ending.outcome;
     let mut tx = services.data.begin().await?;
     if !tasks::lock_in_state(&mut tx, task.id, task.state).await? {
         tx.rollback().await?;
@@ -187,6 +198,9 @@ pub(super) async fn fail_if_still(
     }
     let failed = fail_in(services, &mut tx, task, ending).await?;
     tx.commit().await?;
+    if failed {
+        count_verdict(services, task, outcome);
+    }
     Ok(failed)
 }
 
