@@ -22,12 +22,16 @@ use clap::{Parser, Subcommand};
 
 use crate::config::Role;
 
-pub(crate) use account::{AccountCommand, AliasCommand, CreateAccount, Kind, TopUpArguments};
+pub(crate) use account::{
+    AccountCommand, AliasCommand, CreateAccount, Kind, SearchAccounts, TopUpArguments,
+};
 pub(crate) use budget::{BudgetCommand, PeriodWord, SetBudget};
 pub(crate) use catalog::{
     CatalogCommand, CatalogDbCommand, CatalogFiles, ImportCatalog, SetPrice, Source,
 };
-pub(crate) use channel::{AddChannel, ChannelCommand};
+pub(crate) use channel::{
+    AddChannel, ChannelChanges, ChannelCommand, ChannelKeyCommand, KeySources,
+};
 pub(crate) use code::{CodeCommand, CreateCodes, RevokeCodes, WalletWord};
 pub(crate) use init::{DatabaseChoice, ETC_FOLDER, InitArguments, database as read_database};
 pub(crate) use key::{CreateKey, KeyCommand};
@@ -37,7 +41,7 @@ pub(crate) use people::{Invite, OperatorCommand};
 pub(crate) use provider::{PassField, ProviderCommand};
 pub(crate) use run::RunArguments;
 pub(crate) use social::{PauseCell, PriceCells, ResumeCell, SocialCommand};
-pub(crate) use values::{Expiry, Labelled, Limit, Pair};
+pub(crate) use values::{Expiry, Labelled, Limit, OrNone, Pair};
 pub(crate) use workflow::WorkflowCommand;
 
 /// One gateway to every model, with prices known before a call and charges made exactly once.
@@ -107,11 +111,11 @@ Examples:
     #[command(subcommand)]
     Config(ConfigCommand),
 
-    /// Generate, rotate and show the root keys.
+    /// Generate, rotate and show the root keys, and seal data anew.
     #[command(subcommand)]
     Keyring(KeyringCommand),
 
-    /// Create and show customer accounts.
+    /// Create, list, show, change and suspend customer accounts.
     #[command(subcommand)]
     Account(AccountCommand),
 
@@ -159,7 +163,7 @@ Examples:
     #[command(subcommand)]
     Limit(LimitCommand),
 
-    /// Add, list, test, drain and resume channels to upstreams.
+    /// Add, list, change, test, drain and resume channels to upstreams.
     #[command(subcommand)]
     Channel(ChannelCommand),
 
@@ -301,19 +305,32 @@ Example:
     /// Add a new generation of keys. What the last one sealed stays readable; the one before it
     /// is dropped.
     #[command(
-        after_help = "Give all nodes the new file before you rotate again: two generations are live at a time.
-A second rotation drops the older one, and with it whatever was never sealed anew, so it must be
-asked for by name. With keyring.text, the new text is printed instead of written.
+        after_help = "Give all nodes the new file at once: they read it anew within seconds, and a node with an older one
+is not ready. Then `trunkline keyring reseal`. Two generations are live at a time, so the next rotation
+drops the older one; it is refused while the database has values that only it, or an older one, can open.
+With keyring.text, the new text is printed instead of written, and nodes need a restart.
 
 Examples:
   trunkline keyring rotate
-  trunkline keyring rotate --drop-previous"
+  trunkline keyring rotate && trunkline keyring reseal"
     )]
     Rotate {
         /// Accept the loss of data that only the previous generation can decrypt.
         #[arg(long)]
         drop_previous: bool,
     },
+
+    /// Seal anew what older generations have sealed, so that they can be dropped.
+    #[command(
+        after_help = "Runs beside serving nodes, in small transactions, and says how far it is. It may be stopped and
+repeated at any time. Exits 1 if a value cannot be opened. The database login needs the roles
+trunkline_data and trunkline_console (or console.database_url).
+
+Examples:
+  trunkline keyring reseal
+  trunkline keyring reseal --json | jq .columns"
+    )]
+    Reseal,
 
     /// Show which generations are live. Prints no key material.
     #[command(after_help = "Example:

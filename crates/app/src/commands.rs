@@ -1,6 +1,7 @@
 //! One file per command. A command takes the configuration it needs and prints one result.
 
 mod account;
+mod account_edit;
 mod alias;
 mod audit;
 mod budget;
@@ -16,6 +17,7 @@ mod init;
 mod key;
 mod key_lifecycle;
 mod keyring;
+mod keyring_reseal;
 mod limit;
 mod losses;
 mod migrate;
@@ -56,11 +58,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Migrate => migrate::run(&configuration()?, output).await?,
         Command::Config(ConfigCommand::Check) => config::check(&configuration()?, output)?,
         Command::Config(ConfigCommand::Default) => config::default(output),
-        Command::Keyring(KeyringCommand::Generate) => keyring::generate(&configuration()?, output)?,
-        Command::Keyring(KeyringCommand::Rotate { drop_previous }) => {
-            keyring::rotate(&configuration()?, drop_previous, output)?;
-        }
-        Command::Keyring(KeyringCommand::Show) => keyring::show(&configuration()?, output)?,
+        Command::Keyring(command) => return run_keyring(&configuration()?, &command, output).await,
         Command::Account(command) => on_database(DatabaseCommand::Account(command)).await?,
         Command::Operator(command) => on_database(DatabaseCommand::Operator(command)).await?,
         Command::Topup(command) => on_database(DatabaseCommand::Topup(command)).await?,
@@ -109,6 +107,22 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Run(options) => return run::run(options, output).await,
         Command::Audit => return audit::run(&configuration()?, output).await,
         Command::Losses(options) => return losses::run(&configuration()?, &options, output).await,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn run_keyring(
+    config: &Config,
+    command: &KeyringCommand,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    match command {
+        KeyringCommand::Generate => keyring::generate(config, output)?,
+        KeyringCommand::Rotate { drop_previous } => {
+            keyring::rotate(config, *drop_previous, output).await?;
+        }
+        KeyringCommand::Reseal => return keyring_reseal::run(config, output).await,
+        KeyringCommand::Show => keyring::show(config, output)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -163,6 +177,20 @@ async fn dispatch(
         }
         DatabaseCommand::Account(AccountCommand::Show { id }) => {
             account::show(database, id, output).await
+        }
+        DatabaseCommand::Account(AccountCommand::List(options)) => {
+            account_edit::list(database, &options, output).await
+        }
+        DatabaseCommand::Account(AccountCommand::Group {
+            id,
+            group,
+            allowed_groups,
+        }) => account_edit::group(database, id, &group, allowed_groups.as_deref(), output).await,
+        DatabaseCommand::Account(AccountCommand::Suspend { id }) => {
+            account_edit::suspend(database, id, true, output).await
+        }
+        DatabaseCommand::Account(AccountCommand::Resume { id }) => {
+            account_edit::suspend(database, id, false, output).await
         }
         DatabaseCommand::Account(AccountCommand::Statement { id, limit }) => {
             account::statement(database, id, limit, output).await

@@ -111,6 +111,8 @@ pub(crate) struct Edge {
     pub(crate) tls: Option<trunkline_edge::listener::TlsFiles>,
     /// Bytes for calls, and as many for connections.
     pub(crate) half_memory: usize,
+    /// Whether models without a channel are left out of lists.
+    pub(crate) hide_unserved_models: bool,
 }
 
 /// Times of a node's graceful shutdown.

@@ -2,10 +2,12 @@
 //! one.
 
 mod background;
+mod keyring;
 mod listeners;
 mod open;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +44,8 @@ pub(crate) struct NodeConfig {
     /// The same under the role console; none for a process that serves no console.
     pub(crate) people: Option<Database>,
     pub(crate) keyring: Keyring,
+    /// Where the keyring is read anew after a rotation; none for one that is kept as text.
+    pub(crate) keyring_file: Option<PathBuf>,
     pub(crate) providers: Providers,
     pub(crate) cells: Cells,
     pub(crate) extra_roots: Roots,
@@ -128,9 +132,11 @@ impl Node {
             random: Arc::new(SystemRandom),
             telemetry,
         });
+        keyring::register(&gateway, &plan.name).await?;
         open::refresh(&gateway).await?;
-        let mail_worker =
-            open::mail_worker(plan.mail.as_ref(), &data, &plan.keyring, &at_console.name)?;
+        let reload = keyring::Reload::of(&plan.keyring, plan.keyring_file);
+        let (mail, instance) = (plan.mail.as_ref(), &at_console.name);
+        let mail_worker = open::mail_worker(mail, &data, &plan.keyring, instance)?;
         let console = plan.people.clone().map(|people| ConsoleDeps {
             data: data.clone(),
             people,
@@ -146,8 +152,9 @@ impl Node {
             media,
             retention: plan.retention,
         });
-        let background =
+        let mut background =
             Background::start(&gateway, &data, listeners, console, worker, keeper, author);
+        background.keep(|stop| keyring::run_reload(gateway.clone(), reload, stop));
         Ok(Self {
             gateway,
             edge: addresses.edge,

@@ -32,6 +32,56 @@ Examples:
         id: i64,
     },
 
+    /// List accounts, or those whose name or a member's email address contains a text.
+    #[command(after_help = "Examples:
+  trunkline account list
+  trunkline account list --search ada@example.com
+  trunkline account list --after 1100 --limit 500 --json | jq '.accounts[] | select(.suspended_at)'")]
+    List(SearchAccounts),
+
+    /// Put an account into another price group.
+    #[command(
+        after_help = "Calls that begin after nodes took it over, within seconds, have the prices and channels of the new
+group; quotes that were given before keep theirs. A key with a group of its own keeps it.
+
+Examples:
+  trunkline account group 1000 wholesale
+  trunkline account group 1000 default --allowed-groups night,batch"
+    )]
+    Group {
+        /// The account's number.
+        #[arg(value_name = "ID", value_parser = account_number)]
+        id: i64,
+        /// The group.
+        group: String,
+        /// Other groups that its keys may name, instead of those of before.
+        #[arg(long, value_name = "GROUP,...", value_delimiter = ',')]
+        allowed_groups: Option<Vec<String>>,
+    },
+
+    /// Refuse an account's keys until it is resumed.
+    #[command(
+        after_help = "Calls are refused with 403 account_suspended within seconds; running ones end, and tasks too. Money,
+keys, people and data stay, and people can still sign in.
+
+Example:
+  trunkline account suspend 1000"
+    )]
+    Suspend {
+        /// The account's number.
+        #[arg(value_name = "ID", value_parser = account_number)]
+        id: i64,
+    },
+
+    /// Accept a suspended account's keys again.
+    #[command(after_help = "Example:
+  trunkline account resume 1000")]
+    Resume {
+        /// The account's number.
+        #[arg(value_name = "ID", value_parser = account_number)]
+        id: i64,
+    },
+
     /// Invite a person to the organisation; prints the link.
     #[command(
         after_help = "The link is good once, for a week, for that address; an open invitation to it is replaced. The
@@ -145,6 +195,19 @@ pub(crate) struct CreateAccount {
     /// Other groups that its keys may name.
     #[arg(long, value_name = "GROUP,...", value_delimiter = ',')]
     pub(crate) allowed_groups: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchAccounts {
+    /// A part of the name, or of a member's email address.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) search: String,
+    /// Only accounts with a greater number.
+    #[arg(long, value_name = "ID", default_value_t = 0)]
+    pub(crate) after: i64,
+    /// Accounts at most.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) limit: u32,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

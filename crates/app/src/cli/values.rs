@@ -38,6 +38,10 @@ pub(crate) struct Pair(pub(crate) String, pub(crate) String);
 /// The label of a credential that was given none.
 const ONLY_LABEL: &str = "main";
 
+/// Something of a kind, or the word `none`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OrNone<T>(pub(crate) Option<T>);
+
 /// Why a value was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ValueError {
@@ -63,6 +67,8 @@ pub(crate) enum ValueError {
     Label,
     #[error("must be a name, an equals sign and a value")]
     Pair,
+    #[error("must be a number above 0, or none")]
+    NumberOrNone,
 }
 
 /// `LABEL=PLACE`, or a place alone.
@@ -126,6 +132,21 @@ pub(super) fn lifetime(text: &str) -> Result<u32, ValueError> {
     let count: u32 = count.parse().map_err(|_| ValueError::Lifetime)?;
     let seconds = count.checked_mul(unit).filter(|seconds| *seconds > 0);
     seconds.ok_or(ValueError::Lifetime)
+}
+
+/// A text, or `none`.
+pub(super) fn text_or_none(text: &str) -> Result<OrNone<String>, std::convert::Infallible> {
+    Ok(OrNone((text != "none").then(|| text.to_owned())))
+}
+
+/// A number above 0, or `none`.
+pub(super) fn number_or_none(text: &str) -> Result<OrNone<i64>, ValueError> {
+    match text {
+        "none" => Ok(OrNone(None)),
+        text => number(text)
+            .map(|number| OrNone(Some(number)))
+            .ok_or(ValueError::NumberOrNone),
+    }
 }
 
 fn number(text: &str) -> Option<i64> {
@@ -213,6 +234,17 @@ mod tests {
         assert_eq!(model("gpt-5"), Ok(Pair("gpt-5".into(), "gpt-5".into())));
         assert_eq!(model("a=b"), Ok(Pair("a".into(), "b".into())));
         assert_eq!(model("a="), Err(ValueError::Pair));
+    }
+
+    #[test]
+    fn a_limit_of_a_channel_is_a_number_above_zero_or_none() {
+        assert_eq!(number_or_none("60"), Ok(OrNone(Some(60))));
+        assert_eq!(number_or_none("none"), Ok(OrNone(None)));
+        for wrong in ["0", "-1", "", "None"] {
+            assert_eq!(number_or_none(wrong), Err(ValueError::NumberOrNone));
+        }
+        assert_eq!(text_or_none("eu"), Ok(OrNone(Some("eu".to_owned()))));
+        assert_eq!(text_or_none("none"), Ok(OrNone(None)));
     }
 
     #[test]

@@ -60,10 +60,10 @@ pub(super) async fn show(database: &Database, id: i64, output: &Output) -> anyho
     let id = AccountId::new(id);
     let (account, balance) = read(database, id).await?;
     let budgets = statement::budgets(database, id, &[]).await?;
-    let closed = if account.closed_at.is_some() {
-        ", closed"
-    } else {
-        ""
+    let closed = match (account.closed_at, account.suspended_at) {
+        (Some(_), _) => ", closed",
+        (None, Some(_)) => ", suspended",
+        (None, None) => "",
     };
     let mut lines = vec![
         format!(
@@ -180,7 +180,7 @@ pub(super) async fn low_balance(
     Ok(())
 }
 
-async fn read(database: &Database, id: AccountId) -> anyhow::Result<(Account, Balance)> {
+pub(super) async fn read(database: &Database, id: AccountId) -> anyhow::Result<(Account, Balance)> {
     let mut session = database.session().await?;
     let account = accounts::find(&mut session, id).await?;
     drop(session);

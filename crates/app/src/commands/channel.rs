@@ -1,7 +1,8 @@
-//! `trunkline channel add | list | test | drain | resume | providers`. Credentials go in and never
+//! `trunkline channel add | list | set | key | clone | test | drain | resume | providers`. Credentials go in and never
 //! come out: what is printed of one is its hint.
 
 mod credentials;
+mod edit;
 mod probe;
 mod view;
 
@@ -12,6 +13,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Value, json};
 use trunkline_db::{Database, Role, Tx};
+use trunkline_gateway::CatalogSnapshot;
 use trunkline_store::channels::{
     self, COST_MAX_BYTES, Channel, ChannelState, NewChannel, NewCredential,
 };
@@ -41,7 +43,16 @@ pub(super) async fn run(
         ChannelCommand::Providers => list_providers(),
         ChannelCommand::Add(options) => add(config, &database, &options, output).await,
         ChannelCommand::List => list(&database, output).await,
-        ChannelCommand::Test { name } => probe::run(config, &database, &name, output).await,
+        ChannelCommand::Set { name, changes } => {
+            edit::set(config, &database, &name, &changes, output).await
+        }
+        ChannelCommand::Key(command) => edit::keys(config, &database, command, output).await,
+        ChannelCommand::Clone { name, new, changes } => {
+            edit::clone(config, &database, &name, &new, &changes, output).await
+        }
+        ChannelCommand::Test { name, all: _ } => {
+            probe::run(config, &database, name.as_deref(), output).await
+        }
         ChannelCommand::Drain { name, undo } => drain(&database, &name, undo, output).await,
         ChannelCommand::Resume { name } => resume(&database, &name, output).await,
     };
@@ -70,14 +81,20 @@ async fn add(
         .iter()
         .map(|credential| format!("{} ({})", credential.label, credential.hint))
         .collect();
+    let unsold = unsold(database, &channel.models).await?;
     let text = format!(
-        "Channel {} to {} added with the credentials {}.\n`trunkline channel test {}` tests them.",
+        "Channel {} to {} added with the credentials {}.\n`trunkline channel test {}` tests them.{}",
         channel.name,
         channel.provider,
         hints.join(", "),
         channel.name,
+        unsold_text(&unsold),
     );
-    let object = json!({ "ok": true, "channel": view::channel(&channel, now) });
+    let object = json!({
+        "ok": true,
+        "channel": view::channel(&channel, now),
+        "models_not_sold": unsold,
+    });
     output.success(&text, &object);
     Ok(ExitCode::SUCCESS)
 }
@@ -96,7 +113,13 @@ pub(super) async fn create(
     }
     let cost = options.cost_file.as_deref().map(cost_of).transpose()?;
     let keyring = keyring::open(config)?;
-    let sealed = credentials::read(&keyring, options, typed, &provider.auth)?;
+    let sealed = credentials::read(
+        &keyring,
+        &options.name,
+        &options.keys,
+        typed,
+        &provider.auth,
+    )?;
     let proxy = match &options.proxy_file {
         Some(file) => Some(credentials::read_proxy(&keyring, &options.name, file)?),
         None => None,
@@ -219,6 +242,30 @@ async fn set_state(tx: &mut Tx, name: &str, state: ChannelState) -> anyhow::Resu
             }
             Ok(was)
         }
+    }
+}
+
+/// The models of a channel that the catalog does not sell: no call comes for them.
+async fn unsold(
+    database: &Database,
+    models: &BTreeMap<String, String>,
+) -> anyhow::Result<Vec<String>> {
+    let mut session = database.session().await?;
+    let catalog = CatalogSnapshot::load(&mut session).await?;
+    let unsold = models
+        .keys()
+        .filter(|name| catalog.book.model(name).is_none());
+    Ok(unsold.cloned().collect())
+}
+
+/// The warning of it, on a line of its own.
+fn unsold_text(unsold: &[String]) -> String {
+    match unsold {
+        [] => String::new(),
+        names => format!(
+            "\nWarning: the catalog does not sell {}; no call comes for them until it does (trunkline catalog import).",
+            names.join(", ")
+        ),
     }
 }
 

@@ -183,6 +183,7 @@ fn plan(
         data: supplies.data,
         people: Some(supplies.people),
         keyring: supplies.keyring,
+        keyring_file: None,
         providers: super::channel::providers(config)?,
         cells: supplies.cells,
         extra_roots: config.extra_roots.clone(),

@@ -20,6 +20,7 @@ pub(super) fn account(account: &Account, balance: &Balance) -> Value {
         "shard": account.shard.number(),
         "created_at": times::rfc3339(account.created_at),
         "closed_at": account.closed_at.map(times::rfc3339),
+        "suspended_at": account.suspended_at.map(times::rfc3339),
     })
 }
 

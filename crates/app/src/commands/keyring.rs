@@ -1,6 +1,7 @@
-//! `trunkline keyring generate | rotate | show`. Key material is printed in one case only: rotating
+//! `trunkline keyring generate | rotate | show`; `reseal` is beside it. Key material is printed in one case only: rotating
 //! a keyring that is kept as text, whose new text has to go somewhere.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -11,6 +12,7 @@ use trunkline_keyring::{
 };
 use trunkline_types::Clock as _;
 
+use super::keyring_reseal;
 use crate::config::{Config, KeyringPlace};
 use crate::output::Output;
 
@@ -34,17 +36,14 @@ pub(super) fn generate(config: &Config, output: &Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(super) fn rotate(config: &Config, drop_previous: bool, output: &Output) -> anyhow::Result<()> {
-    if let Some(previous) = read(config)?
-        .generations()
-        .previous
-        .filter(|_| !drop_previous)
-    {
-        anyhow::bail!(
-            "generation {} is still live and would be dropped, with whatever only it can open; \
-             seal that anew first, then repeat with --drop-previous",
-            previous.id
-        );
+pub(super) async fn rotate(
+    config: &Config,
+    drop_previous: bool,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let previous = read(config)?.generations().previous;
+    if let Some(previous) = previous.filter(|_| !drop_previous) {
+        keyring_reseal::check_rotation(config, &open(config)?, previous.id).await?;
     }
     let (rotated, place) = match &config.keyring {
         KeyringPlace::File(path) => {
@@ -64,13 +63,12 @@ pub(super) fn rotate(config: &Config, drop_previous: bool, output: &Output) -> a
     let retired = rotated.retired.map_or_else(
         || "No generation was dropped.".to_owned(),
         |id| {
-            format!(
-                "Generation {id} was dropped: data sealed only by it can no longer be decrypted."
-            )
+            format!("Generation {id} was dropped: what only it sealed can no longer be decrypted.")
         },
     );
     let text = format!(
-        "{place}\nGeneration {} seals from now on; generation {} is still readable.\n{retired}",
+        "{place}\nGeneration {} seals from now on; generation {} is still readable.\n{retired}\n\
+         Next: `trunkline keyring reseal`, when all nodes have it.",
         generations.current.id,
         generations
             .previous
@@ -115,6 +113,14 @@ pub(super) fn show(config: &Config, output: &Output) -> anyhow::Result<()> {
 /// The keys themselves, for what is sealed or opened in the database.
 pub(super) fn open(config: &Config) -> anyhow::Result<Keyring> {
     Ok(Keyring::new(&read(config)?, Arc::new(SystemRandom))?)
+}
+
+/// The file that a running node reads anew; none for a keyring that is kept as text.
+pub(super) fn file(config: &Config) -> Option<PathBuf> {
+    match &config.keyring {
+        KeyringPlace::File(path) => Some(path.clone()),
+        KeyringPlace::Text(_) => None,
+    }
 }
 
 fn read(config: &Config) -> anyhow::Result<Document> {

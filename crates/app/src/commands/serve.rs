@@ -70,6 +70,7 @@ fn plan(
         data,
         people,
         keyring: keyring::open(config)?,
+        keyring_file: keyring::file(config),
         providers: channel::providers(config)?,
         cells: crate::social::cells(config)?,
         extra_roots: config.extra_roots.clone(),
@@ -78,6 +79,7 @@ fn plan(
         settings: Settings {
             public_url: config.edge.public_url.clone(),
             vendors_reach_links: is_public_url(&config.edge.public_url),
+            hide_unserved_models: config.edge.hide_unserved_models,
             video: config.video.clone(),
             social: config.social.clone(),
             generation: config.studio.clone(),

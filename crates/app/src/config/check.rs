@@ -50,11 +50,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let console = check.console(&raw.console, edge.as_ref());
     let admin_listen = check.address("admin.listen", &raw.admin.listen);
     check.admin_apart(admin_listen, edge.as_ref(), console.as_ref());
-    let node = check.take(
-        "node.name",
-        NodeId::new(&raw.node.name)
-            .map_err(|_| "must have 1 to 64 letters, digits, - _ .".to_owned()),
-    );
+    let node = check.take("node.name", node_name(&raw.node.name, admin_listen));
     let roles = check.take("node.roles", Roles::of_words(&raw.node.roles));
     let database = check.database(&raw.database);
     let keyring = check.keyring(raw.keyring);
@@ -106,6 +102,24 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
         Some(config) if check.findings.is_empty() => Ok(config),
         Some(_) | None => Err(check.findings),
     }
+}
+
+/// The name that is set; otherwise one of the host and the admin port, which no two processes share.
+fn node_name(text: &str, admin: Option<SocketAddr>) -> Result<NodeId, String> {
+    let wrong = |_| "must have 1 to 64 letters, digits, - _ .".to_owned();
+    if !text.is_empty() {
+        return NodeId::new(text).map_err(wrong);
+    }
+    let host = files::read_bounded(Path::new("/proc/sys/kernel/hostname"), 256).unwrap_or_default();
+    let legal = |character: &char| character.is_ascii_alphanumeric() || "-_.".contains(*character);
+    let host: String = host.trim().chars().filter(legal).take(50).collect();
+    let host = if host.is_empty() { "node" } else { &host };
+    let name = match admin.map(|address| address.port()) {
+        // Port 0 is a free one, so it says nothing.
+        None | Some(0) => format!("{host}-p{}", std::process::id()),
+        Some(port) => format!("{host}-{port}"),
+    };
+    NodeId::new(&name).map_err(wrong)
 }
 
 // === impl Check ===
@@ -191,6 +205,7 @@ impl Check<'_> {
         Some(Edge {
             tls,
             half_memory: usize::try_from(memory.saturating_mul(500_000)).ok()?,
+            hide_unserved_models: raw.hide_unserved_models,
             listen: listen?,
             public_url: public_url?,
             trusted_proxies,

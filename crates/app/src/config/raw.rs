@@ -36,6 +36,7 @@ pub(super) struct RawEdge {
     pub(super) public_url: String,
     pub(super) trusted_proxies: Vec<String>,
     pub(super) memory_mb: i64,
+    pub(super) hide_unserved_models: bool,
     pub(super) drain_seconds: i64,
     pub(super) notice_seconds: i64,
     pub(super) tls_certificate: String,

@@ -116,6 +116,7 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("providers.folder", "/etc/p"),
         ("upstream.extra_roots", "/nowhere"),
         ("edge.memory_mb", "222"),
+        ("edge.hide_unserved_models", "false"),
         ("edge.drain_seconds", "11"),
         ("edge.notice_seconds", "26"),
         ("edge.tls_certificate", "/etc/cert.pem"),
@@ -203,6 +204,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     assert_eq!(config.database.lock_timeout.as_millis(), 10);
     assert!(config.database.pgbouncer);
     assert_eq!(config.edge.half_memory, 111_000_000);
+    assert!(!config.edge.hide_unserved_models);
     assert_eq!(config.drain_times.drain.as_secs(), 11);
     assert_eq!(config.drain_times.notice.as_secs(), 26);
     let roles = (config.roles.edge, config.roles.worker, config.roles.console);

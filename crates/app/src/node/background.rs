@@ -61,6 +61,14 @@ impl Background {
         }
     }
 
+    /// Runs one more loop until the others end.
+    pub(super) fn keep<F>(&mut self, run: impl FnOnce(watch::Receiver<bool>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.tasks.spawn(run(self.stop_jobs.subscribe()));
+    }
+
     /// Takes no new connections.
     pub(super) fn stop_listening(&self) {
         self.stop_listening.send_replace(true);

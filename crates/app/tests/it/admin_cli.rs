@@ -81,6 +81,11 @@ impl AdminCli {
         std::fs::write(path, text).unwrap();
     }
 
+    /// Where a file is when the executable runs.
+    pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {
+        self.directory.path().join(name)
+    }
+
     pub(crate) fn run(&self, words: &[&str]) -> CommandOutput {
         self.run_as(Role::Console, words)
     }

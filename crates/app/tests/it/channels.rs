@@ -357,7 +357,7 @@ async fn a_channel_is_tested_with_each_of_its_credentials() {
     let found = reply.json();
     let expected = json!({
         "ok": false, "channel": "one", "credentials": [
-            { "label": "a", "hint": "…tail", "ok": true, "status": 200, "problem": null,
+            { "label": "a", "hint": "…tail", "ok": false, "status": 200, "problem": null,
               "models_listed": 2, "models_missing": ["absent"] },
             { "label": "b", "hint": "…last", "ok": false, "status": 401,
               "problem": "the upstream returned 401", "models_listed": null, "models_missing": [] },

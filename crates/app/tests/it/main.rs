@@ -19,9 +19,13 @@ mod dev;
 #[cfg(test)]
 mod docs;
 #[cfg(test)]
+mod editing;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod init;
+#[cfg(test)]
+mod keyrings;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]

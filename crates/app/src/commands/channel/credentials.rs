@@ -10,7 +10,7 @@ use trunkline_store::channels::{Channel, Credential, credential_context, proxy_c
 use trunkline_types::Secret;
 use trunkline_upstream::{Auth, Credential as UpstreamCredential, Proxy};
 
-use crate::cli::{AddChannel, Labelled};
+use crate::cli::{KeySources, Labelled};
 use crate::config::variable;
 use crate::files;
 
@@ -32,40 +32,41 @@ pub(super) struct SealedCredential {
 /// Reads and seals every credential the command line names, and the one that was typed.
 pub(super) fn read(
     keyring: &Keyring,
-    options: &AddChannel,
+    channel: &str,
+    sources: &KeySources,
     typed: Option<(&str, &Secret)>,
     auth: &Auth,
 ) -> anyhow::Result<Vec<SealedCredential>> {
     let mut all = Vec::new();
     if let Some((label, text)) = typed {
         let text = checked(auth, label, text)?;
-        all.push(seal(keyring, &options.name, label, &text)?);
+        all.push(seal(keyring, channel, label, &text)?);
     }
-    for Labelled { label, place } in &options.key_files {
+    for Labelled { label, place } in &sources.key_files {
         let text = read_file(Path::new(place), longest())
-            .with_context(|| format!("the file of credential {label:?} cannot be read"))?;
+            .with_context(|| format!("the file {place} of credential {label:?} cannot be read"))?;
         all.push(seal(
             keyring,
-            &options.name,
+            channel,
             label,
             &checked(auth, label, &text)?,
         )?);
     }
-    for Labelled { label, place } in &options.key_variables {
+    for Labelled { label, place } in &sources.key_variables {
         let text = variable(place)
-            .with_context(|| format!("the variable of credential {label:?} is not set"))?;
+            .with_context(|| format!("the variable {place} of credential {label:?} is not set"))?;
         all.push(seal(
             keyring,
-            &options.name,
+            channel,
             label,
             &checked(auth, label, &text)?,
         )?);
     }
-    if let Some(label) = &options.key_stdin {
+    if let Some(label) = &sources.key_stdin {
         let text = read_stdin().context("the credential cannot be read from standard input")?;
         all.push(seal(
             keyring,
-            &options.name,
+            channel,
             label,
             &checked(auth, label, &text)?,
         )?);
@@ -81,6 +82,14 @@ pub(super) fn read_proxy(keyring: &Keyring, channel: &str, file: &Path) -> anyho
     let text = read_file(file, PROXY_MAX_BYTES).context("the proxy's file cannot be read")?;
     let text = Secret::new(text.reveal().trim().to_owned());
     Proxy::read(&text).context("the proxy's file is invalid")?;
+    seal_proxy(keyring, channel, &text)
+}
+
+pub(super) fn seal_proxy(
+    keyring: &Keyring,
+    channel: &str,
+    text: &Secret,
+) -> anyhow::Result<Vec<u8>> {
     let context = proxy_context(channel);
     let sealed = keyring.seal(
         Purpose::Credentials,
@@ -102,12 +111,21 @@ pub(super) fn open(
 }
 
 pub(super) fn open_proxy(keyring: &Keyring, channel: &Channel) -> anyhow::Result<Option<Proxy>> {
+    let text = open_proxy_text(keyring, channel)?;
+    Ok(text.as_ref().map(Proxy::read).transpose()?)
+}
+
+/// The address of a channel's proxy, opened.
+pub(super) fn open_proxy_text(
+    keyring: &Keyring,
+    channel: &Channel,
+) -> anyhow::Result<Option<Secret>> {
     let Some(sealed) = &channel.proxy else {
         return Ok(None);
     };
     let text = open_text(keyring, &proxy_context(&channel.name), sealed)
         .context("the proxy's address cannot be opened")?;
-    Ok(Some(Proxy::read(&text)?))
+    Ok(Some(text))
 }
 
 fn open_text(keyring: &Keyring, context: &[u8], sealed: &[u8]) -> anyhow::Result<Secret> {
@@ -141,7 +159,7 @@ fn checked(auth: &Auth, label: &str, text: &Secret) -> anyhow::Result<Secret> {
     Ok(text)
 }
 
-fn seal(
+pub(super) fn seal(
     keyring: &Keyring,
     channel: &str,
     label: &str,

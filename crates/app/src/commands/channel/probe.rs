@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use serde_json::{Value, json};
 use trunkline_db::Database;
 use trunkline_keyring::Keyring;
-use trunkline_store::channels::{self, Channel, Credential};
+use trunkline_store::channels::{self, Channel, ChannelState, Credential};
 use trunkline_types::Secret;
 use trunkline_upstream::{Addressing, Auth, Client, Deadlines, Outgoing, Provider, Proxy};
 
@@ -36,6 +36,13 @@ struct Place<'a> {
     proxy: Option<Proxy>,
 }
 
+/// What the test of a channel came to.
+struct Tested {
+    good: bool,
+    text: String,
+    object: Value,
+}
+
 /// What came back for one credential.
 struct Found {
     label: String,
@@ -46,43 +53,87 @@ struct Found {
     problem: Option<String>,
 }
 
+/// Tests one channel, or every active one.
 pub(super) async fn run(
     config: &Config,
     database: &Database,
-    name: &str,
+    name: Option<&str>,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
     let mut session = database.session().await?;
+    let Some(name) = name else {
+        let mut channels = channels::list(&mut session).await?;
+        drop(session);
+        channels.retain(|channel| channel.state == ChannelState::Active);
+        return run_all(config, &channels, output).await;
+    };
     let channel = channels::find(&mut session, name).await?;
     drop(session);
     let channel = channel.ok_or_else(|| unknown(name))?;
+    let tested = test(config, &channel).await?;
+    Ok(finish(output, tested.good, &tested.text, &tested.object))
+}
+
+async fn run_all(
+    config: &Config,
+    channels: &[Channel],
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    let mut good = true;
+    let (mut texts, mut objects) = (Vec::new(), Vec::new());
+    for channel in channels {
+        let tested = match test(config, channel).await {
+            Ok(tested) => tested,
+            // One that cannot be tested does not keep the others from it.
+            Err(error) => Tested {
+                good: false,
+                text: format!("{error:#}"),
+                object: json!({ "ok": false, "channel": channel.name, "problem": format!("{error:#}") }),
+            },
+        };
+        good &= tested.good;
+        texts.push(format!("{}\n{}", channel.name, tested.text));
+        objects.push(tested.object);
+    }
+    let object = json!({ "ok": good, "channels": objects });
+    Ok(finish(output, good, &texts.join("\n\n"), &object))
+}
+
+async fn test(config: &Config, channel: &Channel) -> anyhow::Result<Tested> {
     let providers = providers(config)?;
     let provider = known_provider(&providers, &channel.provider)?;
     let keyring = keyring::open(config)?;
     let place = Place {
         client: Client::with_roots(patient(provider.connect_ms), &config.extra_roots)?,
-        uri: models_address(&channel, provider)?,
-        proxy: credentials::open_proxy(&keyring, &channel)?,
-        channel: &channel,
+        uri: models_address(channel, provider)?,
+        proxy: credentials::open_proxy(&keyring, channel)?,
+        channel,
         provider,
     };
     let mut all = Vec::new();
     for credential in &channel.credentials {
         all.push(place.try_one(&keyring, credential).await);
     }
-    let good = all.iter().all(|found| found.problem.is_none());
-    let object = json!({
-        "ok": good,
-        "channel": channel.name,
-        "credentials": all.iter().map(|found| result_json(found, &channel)).collect::<Vec<Value>>(),
-    });
-    let text = result_table(&all, &channel);
+    let is_good = |found: &Found| found.problem.is_none() && missing(found, channel).is_empty();
+    let good = all.iter().all(is_good);
+    Ok(Tested {
+        good,
+        text: result_table(&all, channel),
+        object: json!({
+            "ok": good,
+            "channel": channel.name,
+            "credentials": all.iter().map(|found| result_json(found, channel)).collect::<Vec<Value>>(),
+        }),
+    })
+}
+
+fn finish(output: &Output, good: bool, text: &str, object: &Value) -> ExitCode {
     if good {
-        output.success(&text, &object);
-        return Ok(ExitCode::SUCCESS);
+        output.success(text, object);
+        return ExitCode::SUCCESS;
     }
-    output.finding(&text, &object);
-    Ok(ExitCode::FAILURE)
+    output.finding(text, object);
+    ExitCode::FAILURE
 }
 
 // === impl Place ===
@@ -200,7 +251,7 @@ fn result_json(found: &Found, channel: &Channel) -> Value {
     json!({
         "label": found.label,
         "hint": found.hint,
-        "ok": found.problem.is_none(),
+        "ok": found.problem.is_none() && missing(found, channel).is_empty(),
         "status": found.status,
         "problem": found.problem,
         "models_listed": found.models.as_ref().map(BTreeSet::len),

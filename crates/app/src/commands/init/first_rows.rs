@@ -17,7 +17,7 @@ use trunkline_types::{AccountId, Money, Secret};
 use super::ask::{KeyPlace, Questions};
 use super::offers::{self, Offer};
 use super::progress::Progress;
-use crate::cli::{AddChannel, InitArguments, Labelled, Pair};
+use crate::cli::{AddChannel, InitArguments, KeySources, Labelled, Pair};
 use crate::commands::{catalog, channel, database};
 use crate::config::Config;
 use crate::random;
@@ -173,9 +173,11 @@ async fn connect(
         name: name.to_owned(),
         provider: name.to_owned(),
         base_url: options.base_url.clone(),
-        key_files: Vec::new(),
-        key_variables: Vec::new(),
-        key_stdin: None,
+        keys: KeySources {
+            key_files: Vec::new(),
+            key_variables: Vec::new(),
+            key_stdin: None,
+        },
         models: offer
             .models
             .iter()
@@ -193,9 +195,9 @@ async fn connect(
     };
     let mut typed = None;
     match &place {
-        KeyPlace::Variable(variable) => add.key_variables.push(labelled(variable)),
-        KeyPlace::File(file) => add.key_files.push(labelled(file)),
-        KeyPlace::Stdin => add.key_stdin = Some(CREDENTIAL_LABEL.to_owned()),
+        KeyPlace::Variable(variable) => add.keys.key_variables.push(labelled(variable)),
+        KeyPlace::File(file) => add.keys.key_files.push(labelled(file)),
+        KeyPlace::Stdin => add.keys.key_stdin = Some(CREDENTIAL_LABEL.to_owned()),
         KeyPlace::Typed(key) => typed = Some((CREDENTIAL_LABEL, key)),
     }
     let made = channel::create(config, console, &add, typed).await?;
