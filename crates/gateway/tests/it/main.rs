@@ -125,9 +125,9 @@ mod quotes;
 #[cfg(test)]
 mod random;
 #[cfg(test)]
-mod realtime;
-#[cfg(test)]
 mod readiness;
+#[cfg(test)]
+mod realtime;
 #[cfg(test)]
 mod recorded_upstream;
 #[cfg(test)]

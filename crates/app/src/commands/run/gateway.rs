@@ -6,6 +6,7 @@ use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use trunkline_types::Money;
 use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol};
@@ -27,9 +28,53 @@ pub(super) struct Gateway {
 }
 
 /// The key of the command.
+#[derive(Deserialize)]
 pub(super) struct SubKey {
     pub(super) id: i64,
+    #[serde(rename = "key")]
     pub(super) secret: String,
+}
+
+#[derive(Deserialize)]
+struct ShownKey {
+    budgets: Vec<Budget>,
+}
+
+#[derive(Deserialize)]
+struct Budget {
+    used_usd: String,
+}
+
+#[derive(Deserialize)]
+struct Sums {
+    totals: Totals,
+}
+
+#[derive(Deserialize)]
+struct Totals {
+    calls: u64,
+    charged_usd: String,
+    refunded_usd: String,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    request_id: String,
+    model: String,
+    outcome: String,
+    paid_usd: String,
+    trial_usd: String,
+    refunded_usd: String,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    error: Reason,
+}
+
+#[derive(Deserialize)]
+struct Reason {
+    message: String,
 }
 
 // === impl Gateway ===
@@ -61,26 +106,23 @@ impl Gateway {
             "expires_in_seconds": options.lifetime_seconds,
         });
         let made = self.call(Method::POST, "/v1/keys", Some(body)).await?;
-        let made: Value = serde_json::from_slice(&made)?;
-        let id = made["id"].as_i64();
-        let secret = made["key"].as_str();
-        Ok(SubKey {
-            id: id.context("the gateway gave the key no id")?,
-            secret: secret.context("the gateway gave no key")?.to_owned(),
-        })
+        let made = serde_json::from_slice(&made);
+        made.context("POST /v1/keys: not the answer of a Trunkline gateway")
     }
 
     /// What the key has used of its budget: charges, and what open calls have reserved.
     pub(super) async fn spent(&self, key: &SubKey) -> anyhow::Result<Money> {
         let path = format!("/v1/keys/{}", key.id);
-        let shown: Value = serde_json::from_slice(&self.call(Method::GET, &path, None).await?)?;
-        money(&shown["budgets"][0]["used_usd"])
+        let shown = self.call(Method::GET, &path, None).await?;
+        let shown: ShownKey = serde_json::from_slice(&shown)?;
+        let own = shown.budgets.first();
+        own.map_or(Ok(Money::ZERO), |budget| Ok(budget.used_usd.parse()?))
     }
 
     pub(super) async fn receipt(&self, key: &SubKey) -> anyhow::Result<Receipt> {
         let sums = format!("/v1/usage?key={}&group_by=key", key.id);
-        let sums: Value = serde_json::from_slice(&self.call(Method::GET, &sums, None).await?)?;
-        let totals = &sums["totals"];
+        let sums = self.call(Method::GET, &sums, None).await?;
+        let Sums { totals } = serde_json::from_slice(&sums)?;
         let calls = format!("/v1/usage?detail=calls&key={}&limit={MAX_LINES}", key.id);
         let calls = self.call(Method::GET, &calls, None).await?;
         let lines = String::from_utf8_lossy(&calls)
@@ -88,9 +130,9 @@ impl Gateway {
             .map(line)
             .collect::<anyhow::Result<Vec<Line>>>()?;
         Ok(Receipt {
-            calls: totals["calls"].as_u64().unwrap_or(0),
-            charged: money(&totals["charged_usd"])?,
-            refunded: money(&totals["refunded_usd"])?,
+            calls: totals.calls,
+            charged: totals.charged_usd.parse()?,
+            refunded: totals.refunded_usd.parse()?,
             lines,
             still_held: None,
         })
@@ -133,8 +175,10 @@ impl Gateway {
         let status = answer.status;
         let bytes = answer.whole(MAX_ANSWER_BYTES).await?;
         if !status.is_success() {
-            let reason: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-            let reason = reason["error"]["message"].as_str().unwrap_or("no reason");
+            let reason = serde_json::from_slice(&bytes).map_or_else(
+                |_| "no reason".to_owned(),
+                |refusal: Refusal| refusal.error.message,
+            );
             bail!("{what}: {status}: {reason}");
         }
         Ok(bytes)
@@ -142,23 +186,13 @@ impl Gateway {
 }
 
 fn line(text: &str) -> anyhow::Result<Line> {
-    let call: Value = serde_json::from_str(text)?;
-    let text = |field: &str| call[field].as_str().unwrap_or_default().to_owned();
-    let paid = money(&call["paid_usd"])?;
-    let charged = paid.checked_add(money(&call["trial_usd"])?);
+    let call: Call = serde_json::from_str(text)?;
+    let paid: Money = call.paid_usd.parse()?;
     Ok(Line {
-        request: text("request_id"),
-        model: text("model"),
-        outcome: text("outcome"),
-        charged: charged?,
-        refunded: money(&call["refunded_usd"])?,
+        request: call.request_id,
+        model: call.model,
+        outcome: call.outcome,
+        charged: paid.checked_add(call.trial_usd.parse()?)?,
+        refunded: call.refunded_usd.parse()?,
     })
-}
-
-/// An exact decimal; what is missing is none of it.
-fn money(value: &Value) -> anyhow::Result<Money> {
-    match value.as_str() {
-        Some(text) => Ok(text.parse()?),
-        None => Ok(Money::ZERO),
-    }
 }

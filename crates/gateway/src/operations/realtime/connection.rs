@@ -141,8 +141,8 @@ impl Connection {
     /// Relays until one side ends, or must.
     async fn relay(&self, readers: &mut Readers) -> Finish {
         tokio::select! {
-            finish = self.from_client(&mut readers.client) => finish,
-            finish = self.from_upstream(&mut readers.upstream) => finish,
+            finish = self.relay_client(&mut readers.client) => finish,
+            finish = self.relay_upstream(&mut readers.upstream) => finish,
             finish = self.watch() => finish,
         }
     }

@@ -19,7 +19,7 @@ const FREED_WAIT: std::time::Duration = std::time::Duration::from_secs(30);
 pub(super) const OWN_EVENT: &str = "trunkline_";
 
 impl Connection {
-    pub(super) async fn from_client(&self, reader: &mut SocketReader) -> Finish {
+    pub(super) async fn relay_client(&self, reader: &mut SocketReader) -> Finish {
         loop {
             let message = match reader.next().await {
                 Some(Ok(message)) => message,

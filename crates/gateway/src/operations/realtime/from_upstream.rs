@@ -18,7 +18,7 @@ use crate::scrub::without_secrets;
 use crate::websocket::SocketReader;
 
 impl Connection {
-    pub(super) async fn from_upstream(&self, reader: &mut SocketReader) -> Finish {
+    pub(super) async fn relay_upstream(&self, reader: &mut SocketReader) -> Finish {
         loop {
             let message = match reader.next().await {
                 Some(Ok(message)) => message,
