@@ -85,7 +85,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     let keys = Layers::read(Some(Path::new("/dev/null")), &[])
         .unwrap()
         .keys();
-    assert_eq!(keys.len(), 80, "{keys:?}");
+    assert_eq!(keys.len(), 81, "{keys:?}");
     // One good value for each key, so that a key without a row here fails the test.
     let good = [
         ("edge.listen", "127.0.0.1:1"),
@@ -302,7 +302,8 @@ fn a_broken_configuration_is_explained_key_by_key() {
     let message: Vec<String> = findings.iter().map(ToString::to_string).collect();
     let all = message.join("\n");
     assert!(
-        all.contains("edge.colour") && all.contains("[edge] has edge.drain_seconds, edge.listen"),
+        all.contains("edge.colour")
+            && all.contains("[edge] has edge.drain_seconds, edge.hide_unserved_models"),
         "{all}"
     );
     assert!(

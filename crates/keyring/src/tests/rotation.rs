@@ -140,7 +140,7 @@ fn a_keyring_and_its_errors_print_no_secret() {
     let keyring = keyring_of(&document);
     assert_eq!(
         format!("{keyring:?}"),
-        "Keyring { current: 2, previous: Some(1) }"
+        "Keyring { current: 2, previous: Some(1), .. }"
     );
     let printed = format!("{document:?}");
     assert!(printed.contains("key: [hidden]"), "{printed}");

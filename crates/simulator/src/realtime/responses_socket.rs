@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request};
 use http_body_util::BodyExt as _;
@@ -221,6 +221,8 @@ impl Lane {
         let (mut parts, ()) = request.body(()).ok()?.into_parts();
         let key = HeaderValue::from_str(&format!("Bearer {}", self.key)).ok()?;
         parts.headers.insert(AUTHORIZATION, key);
+        let json = HeaderValue::from_static("application/json");
+        parts.headers.insert(CONTENT_TYPE, json);
         parts.extensions.insert(self.kept.clone());
         Some(parts)
     }

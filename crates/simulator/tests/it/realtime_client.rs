@@ -160,7 +160,11 @@ impl Realtime {
     pub(crate) async fn closed(&mut self) -> Option<u16> {
         loop {
             match self.message().await {
-                Some(Ok(Message::Close(frame))) => return frame.map(|frame| frame.code.into()),
+                Some(Ok(Message::Close(frame))) => {
+                    // The answer to it is written by the next use of the socket.
+                    drop(self.socket.flush().await);
+                    return frame.map(|frame| frame.code.into());
+                }
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => return None,
             }

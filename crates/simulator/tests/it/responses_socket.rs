@@ -129,7 +129,7 @@ async fn a_wrong_message_is_refused_and_the_socket_goes_on() {
         (json!({"type": "response.create", "input": "no model"}), 400),
         (
             json!({"type": "response.create", "model": "unknown", "input": "x"}),
-            404,
+            400,
         ),
         (create("[[fault:status:503]]"), 503),
     ] {

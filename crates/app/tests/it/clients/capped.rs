@@ -16,6 +16,8 @@ use crate::faults::number;
 const LOOPS: &str = "TRUNKLINE_CAPPED_LOOPS";
 const SHORT_LOOPS: u64 = 2;
 const WALLET: &str = "5";
+/// Claude Code's first request alone reserves more than ten cents.
+const AGENT_BUDGET: &str = "0.25";
 /// Calls until one fails, and leaves the key behind.
 const RUNAWAY: &str = r#"printf %s "$TRUNKLINE_KEY" >key
 while curl -sf -o /dev/null "$OPENAI_BASE_URL/chat/completions" -H "Authorization: Bearer $OPENAI_API_KEY" \
@@ -177,13 +179,13 @@ async fn four_agents_in_a_loop_stay_within_their_budgets_and_get_receipts() {
         let scratch = Sandbox::new();
         let customer = Customer::with_usd(&dev, WALLET).await;
         let program = looping(&scratch, agent);
-        let words = ["--budget", "0.10", "--model", model, "--", &program];
+        let words = ["--budget", AGENT_BUDGET, "--model", model, "--", &program];
         let mut command = capped(&scratch, &dev, &customer, &words);
         let patience = PATIENCE * u32::try_from(number(LOOPS, SHORT_LOOPS)).unwrap();
         let reply = attempt_within(command.args(arguments), patience).await;
         assert!(reply.succeeded, "{agent}: {reply:?}");
         let receipt = receipt(&reply);
-        let spent = assert_adds_up(&dev, &customer, &receipt, "0.10").await;
+        let spent = assert_adds_up(&dev, &customer, &receipt, AGENT_BUDGET).await;
         assert!(spent > 0, "{agent}: {reply:?}");
         println!("{agent}: {} calls, {spent} nano-USD", receipt["calls"]);
     }

@@ -9,7 +9,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{Method, StatusCode, Uri};
 use tokio::sync::{mpsc, oneshot};
 use tokio_tungstenite::tungstenite::protocol::Role;
-use trunkline_catalog::{FieldNote, FieldTreatment};
+use trunkline_catalog::{FieldNote, FieldReport, FieldTreatment};
 use trunkline_ledger::{Outcome, accounts};
 use trunkline_types::{Bucket, Money, RequestId, Usage};
 use trunkline_upstream::{
@@ -101,6 +101,7 @@ pub(super) struct TurnEnd {
     /// The upstream reported nothing, and we counted.
     pub(super) estimated: bool,
     pub(super) outcome: Outcome,
+    pub(super) report: FieldReport,
     /// Told what was charged, when that is written.
     pub(super) done: oneshot::Sender<Result<Money, ApiError>>,
 }
@@ -403,6 +404,9 @@ impl Execution for TurnExecution {
                 Some(Command::End(end)) => end,
             };
             context.upstream_ended();
+            for note in end.report.notes() {
+                self.priced.call.report.add(note.clone());
+            }
             let outcome = end.outcome;
             let relayed = TurnRelayed { end };
             if relayed.end.used.is_some() {

@@ -43,6 +43,8 @@ pub(super) struct Turn {
     commands: tokio::sync::mpsc::Sender<Command>,
     /// What the hold covers.
     pub(super) covered: TokenBound,
+    /// What became of the session's fields before it began; its money may have been held earlier.
+    report: FieldReport,
 }
 
 /// A response that is being made.
@@ -155,6 +157,7 @@ impl Turn {
             id: begun.id,
             commands: begun.commands.clone(),
             covered: begun.bound,
+            report: FieldReport::default(),
         }
     }
 
@@ -182,6 +185,7 @@ impl Turn {
             used,
             estimated,
             outcome,
+            report: self.report,
             done,
         };
         // A turn takes one command at a time, so that there is capacity for this one.
@@ -308,8 +312,9 @@ impl State {
     }
 
     /// A response begins with money that is held.
-    pub(super) fn begin(&mut self, response: String, turn: Turn) {
+    pub(super) fn begin(&mut self, response: String, mut turn: Turn) {
         self.owed = self.owed.saturating_sub(1);
+        turn.report = self.report.clone();
         let running = Running {
             turn,
             before: self.added,

@@ -107,6 +107,18 @@ impl TestGateway {
         all.remove(0)
     }
 
+    /// The same, when the vendor's side has ended.
+    pub(crate) async fn ended(&self) -> RealtimeConnection {
+        for _ in 0..1_000 {
+            let served = self.served();
+            if served.end.is_some() {
+                return served;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("the vendor's side does not end: {:?}", self.served());
+    }
+
     /// Waits until nothing is held, and checks the books.
     pub(crate) async fn at_rest(&self) -> i64 {
         let posted = self.posted_at_rest().await;

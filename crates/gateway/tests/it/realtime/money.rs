@@ -175,7 +175,7 @@ async fn a_small_wallet_sees_cancel_error_and_close_in_this_order() {
     );
     assert_eq!(last["error"]["code"], "insufficient_balance");
     assert_eq!(last["error"]["type"], "insufficient_quota");
-    let served = harness.served();
+    let served = harness.ended().await;
     let cancels = served
         .events_in
         .iter()
