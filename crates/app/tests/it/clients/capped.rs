@@ -25,6 +25,17 @@ while curl -sf -o /dev/null "$OPENAI_BASE_URL/chat/completions" -H "Authorizatio
   "messages": [{"role": "user", "content": "Hello [[tokens:50]]"}]}'; do :; done"#;
 const REFUSED_WITHIN: Duration = Duration::from_secs(20);
 
+/// A customer whose key the node knows already: it follows new keys within a second.
+async fn customer(dev: &Dev) -> Customer {
+    let customer = Customer::with_usd(dev, WALLET).await;
+    let began = Instant::now();
+    while key_status(dev, &customer.key).await != 200 {
+        assert!(began.elapsed() < REFUSED_WITHIN, "the key is not known");
+        sleep(Duration::from_millis(50)).await;
+    }
+    customer
+}
+
 /// `trunkline run` in an empty home.
 fn capped(scratch: &Sandbox, dev: &Dev, customer: &Customer, words: &[&str]) -> Command {
     let mut command = scratch.command(TRUNKLINE);
@@ -71,7 +82,7 @@ fn left_key(scratch: &Sandbox) -> String {
 async fn a_command_that_calls_without_end_spends_its_budget_and_not_a_nano_dollar_more() {
     let dev = Dev::start().await;
     let scratch = Sandbox::new();
-    let customer = Customer::with_usd(&dev, WALLET).await;
+    let customer = customer(&dev).await;
     let budget = "0.001";
     let words = ["--budget", budget, "--", "sh", "-c", RUNAWAY];
     let reply = attempt(&mut capped(&scratch, &dev, &customer, &words)).await;
@@ -94,7 +105,7 @@ async fn a_command_that_calls_without_end_spends_its_budget_and_not_a_nano_dolla
 async fn the_command_keeps_its_exit_code_and_a_refused_budget_starts_nothing() {
     let dev = Dev::start().await;
     let scratch = Sandbox::new();
-    let customer = Customer::with_usd(&dev, WALLET).await;
+    let customer = customer(&dev).await;
     let words = ["--budget", "1", "--", "sh", "-c", "exit 7"];
     let status = capped(&scratch, &dev, &customer, &words).status().await;
     assert_eq!(status.unwrap().code(), Some(7));
@@ -116,7 +127,7 @@ async fn the_command_keeps_its_exit_code_and_a_refused_budget_starts_nothing() {
 async fn a_key_whose_wrapper_was_killed_expires() {
     let dev = Dev::start().await;
     let scratch = Sandbox::new();
-    let customer = Customer::with_usd(&dev, WALLET).await;
+    let customer = customer(&dev).await;
     let script = "printf %s \"$TRUNKLINE_KEY\" >key.new && mv key.new key && exec sleep 20";
     let words = ["--budget", "1", "--for", "6s", "--", "sh", "-c", script];
     let mut wrapper = capped(&scratch, &dev, &customer, &words).spawn().unwrap();
@@ -177,7 +188,7 @@ async fn four_agents_in_a_loop_stay_within_their_budgets_and_get_receipts() {
     ];
     for (agent, model, arguments) in agents {
         let scratch = Sandbox::new();
-        let customer = Customer::with_usd(&dev, WALLET).await;
+        let customer = customer(&dev).await;
         let program = looping(&scratch, agent);
         let words = ["--budget", AGENT_BUDGET, "--model", model, "--", &program];
         let mut command = capped(&scratch, &dev, &customer, &words);

@@ -251,6 +251,8 @@ impl ProcessHarness {
             .args(["--roles", self.roles])
             .current_dir(self.folder.path())
             .env("TRUNKLINE__DATABASE__URL", url.reveal())
+            // A process that is started again is the same node and ends what the one before had open.
+            .env("TRUNKLINE__NODE__NAME", "node-1")
             .env("TRUNKLINE__EDGE__LISTEN", address.to_string())
             .env("TRUNKLINE__CONSOLE__LISTEN", "127.0.0.1:0")
             .env("TRUNKLINE__ADMIN__LISTEN", "127.0.0.1:0")
