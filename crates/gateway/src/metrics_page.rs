@@ -197,10 +197,10 @@ fn keyring(page: &mut Page, services: &Services) {
     for (channel, count) in &services.channels.load_full().unopened {
         family.sample(&[("channel", channel)], count);
     }
-    let help = "Times that a sealed value of the database could not be opened, by purpose.";
+    let help = "Times that a sealed value of the database could not be opened, by kind.";
     let mut family = page.counters("keyring_unopened_total", help);
     for (purpose, count) in services.keyring.unopened() {
-        family.sample(&[("purpose", purpose.as_str())], count);
+        family.sample(&[("kind", purpose.as_str())], count);
     }
 }
 

@@ -152,7 +152,8 @@ fn problem<'a>(change: impl FnOnce(&mut NewChannel<'a>)) -> String {
         }],
     };
     change(&mut new);
-    check::channel(&new).map_or_else(|error| error.to_string(), |_| String::new())
+    let checked = check::channel(&new).and_then(|_| check::credentials(new.credentials));
+    checked.map_or_else(|error| error.to_string(), |()| String::new())
 }
 
 #[test]

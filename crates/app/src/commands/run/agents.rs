@@ -1,5 +1,5 @@
 //! What each agent needs to be told: an address, a key and a model. All variables are set for every command;
-//! two agents need more, because they read their settings from files.
+//! three agents need more, because they read their settings from files.
 
 use std::path::Path;
 
@@ -16,6 +16,11 @@ pub(super) const OTHER_CREDENTIALS: [&str; 8] = [
     "GOOGLE_GENAI_USE_VERTEXAI",
     "GOOGLE_GENAI_USE_GCA",
 ];
+
+/// Gemini CLI takes the kind of login from a file alone where an address is set; this variable names one.
+pub(super) const GEMINI_FILE: &str = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
+pub(super) const GEMINI_SETTINGS: &str =
+    r#"{"security": {"auth": {"selectedType": "gemini-api-key"}}}"#;
 
 /// The name under which Codex and opencode know the gateway.
 const PROVIDER: &str = "trunkline";
@@ -40,6 +45,7 @@ pub(super) struct Launch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Agent {
     Codex,
+    Gemini,
     Opencode,
     Other,
 }
@@ -69,8 +75,6 @@ impl Launch {
             launch.set(name, base_url.to_owned());
         }
         launch.set("OPENAI_BASE_URL", launch.api.clone());
-        // Gemini CLI asks for the kind of login where no file names it.
-        launch.set("GEMINI_DEFAULT_AUTH_TYPE", "gemini-api-key".to_owned());
         launch.set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned());
         if launch.agent == Agent::Codex {
             launch.configure_codex();
@@ -84,13 +88,18 @@ impl Launch {
                 self.put_first(["-c".to_owned(), format!("model={}", json!(model))]);
             }
             (Agent::Opencode, model) => self.configure_opencode(model),
-            (Agent::Other, Some(model)) => {
+            (Agent::Gemini | Agent::Other, Some(model)) => {
                 self.set("ANTHROPIC_MODEL", model.to_owned());
                 self.set("GEMINI_MODEL", model.to_owned());
             }
-            (Agent::Codex | Agent::Other, None) => {}
+            (Agent::Codex | Agent::Gemini | Agent::Other, None) => {}
         }
         self
+    }
+
+    /// Whether a file with [`GEMINI_SETTINGS`] is needed.
+    pub(super) fn needs_file(&self) -> bool {
+        self.agent == Agent::Gemini
     }
 
     fn set(&mut self, name: &'static str, value: String) {
@@ -144,6 +153,7 @@ impl Agent {
             .and_then(|name| name.to_str());
         match name {
             Some("codex") => Self::Codex,
+            Some("gemini") => Self::Gemini,
             Some("opencode") => Self::Opencode,
             Some(_) | None => Self::Other,
         }

@@ -36,7 +36,7 @@ pub(super) struct SubKey {
 }
 
 #[derive(Deserialize)]
-struct ShownKey {
+struct KeyView {
     budgets: Vec<Budget>,
 }
 
@@ -113,9 +113,9 @@ impl Gateway {
     /// What the key has used of its budget: charges, and what open calls have reserved.
     pub(super) async fn spent(&self, key: &SubKey) -> anyhow::Result<Money> {
         let path = format!("/v1/keys/{}", key.id);
-        let shown = self.call(Method::GET, &path, None).await?;
-        let shown: ShownKey = serde_json::from_slice(&shown)?;
-        let own = shown.budgets.first();
+        let view = self.call(Method::GET, &path, None).await?;
+        let view: KeyView = serde_json::from_slice(&view)?;
+        let own = view.budgets.first();
         own.map_or(Ok(Money::ZERO), |budget| Ok(budget.used_usd.parse()?))
     }
 
