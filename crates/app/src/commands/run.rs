@@ -5,9 +5,7 @@ mod agents;
 mod gateway;
 mod receipt;
 
-use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -93,9 +91,7 @@ async fn supervise(
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
-    let settings = launch.needs_file().then(|| SettingsFile::write(key));
-    let settings = settings.transpose()?;
-    let mut child = spawn(&launch, settings.as_ref())?;
+    let mut child = spawn(&launch)?;
     let mut look = tokio::time::interval(LOOK_EVERY);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -110,28 +106,7 @@ async fn supervise(
     }
 }
 
-/// A file for an agent that reads some settings from nowhere else. There is no secret in it.
-struct SettingsFile(PathBuf);
-
-impl SettingsFile {
-    fn write(key: &SubKey) -> anyhow::Result<Self> {
-        let name = format!("trunkline-run-{}-{}.json", std::process::id(), key.id);
-        let path = std::env::temp_dir().join(name);
-        // Never through a link or into a file that lies there.
-        let mut file = File::create_new(&path).context("cannot write the agent's settings")?;
-        file.write_all(agents::GEMINI_SETTINGS.as_bytes())?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for SettingsFile {
-    fn drop(&mut self) {
-        // One that is left behind says nothing.
-        drop(std::fs::remove_file(&self.0));
-    }
-}
-
-fn spawn(launch: &Launch, settings: Option<&SettingsFile>) -> anyhow::Result<Child> {
+fn spawn(launch: &Launch) -> anyhow::Result<Child> {
     let mut command = Command::new(&launch.program);
     command
         .args(&launch.arguments)
@@ -142,9 +117,6 @@ fn spawn(launch: &Launch, settings: Option<&SettingsFile>) -> anyhow::Result<Chi
     }
     for variable in &launch.variables {
         command.env(variable.name, &variable.value);
-    }
-    if let Some(SettingsFile(path)) = settings {
-        command.env(agents::GEMINI_FILE, path);
     }
     let spawned = command.spawn();
     spawned.with_context(|| format!("cannot start {}", launch.program))

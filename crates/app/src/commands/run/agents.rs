@@ -1,5 +1,6 @@
 //! What each agent needs to be told: an address, a key and a model. All variables are set for every command;
-//! three agents need more, because they read their settings from files.
+//! two agents need more, because they read their settings from files. Gemini CLI names its kind of login in a
+//! file of its own, which only its user can write.
 
 use std::path::Path;
 
@@ -16,11 +17,6 @@ pub(super) const OTHER_CREDENTIALS: [&str; 8] = [
     "GOOGLE_GENAI_USE_VERTEXAI",
     "GOOGLE_GENAI_USE_GCA",
 ];
-
-/// Gemini CLI takes the kind of login from a file alone where an address is set; this variable names one.
-pub(super) const GEMINI_FILE: &str = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
-pub(super) const GEMINI_SETTINGS: &str =
-    r#"{"security": {"auth": {"selectedType": "gemini-api-key"}}}"#;
 
 /// The name under which Codex and opencode know the gateway.
 const PROVIDER: &str = "trunkline";
@@ -45,7 +41,6 @@ pub(super) struct Launch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Agent {
     Codex,
-    Gemini,
     Opencode,
     Other,
 }
@@ -88,18 +83,13 @@ impl Launch {
                 self.put_first(["-c".to_owned(), format!("model={}", json!(model))]);
             }
             (Agent::Opencode, model) => self.configure_opencode(model),
-            (Agent::Gemini | Agent::Other, Some(model)) => {
+            (Agent::Other, Some(model)) => {
                 self.set("ANTHROPIC_MODEL", model.to_owned());
                 self.set("GEMINI_MODEL", model.to_owned());
             }
-            (Agent::Codex | Agent::Gemini | Agent::Other, None) => {}
+            (Agent::Codex | Agent::Other, None) => {}
         }
         self
-    }
-
-    /// Whether a file with [`GEMINI_SETTINGS`] is needed.
-    pub(super) fn needs_file(&self) -> bool {
-        self.agent == Agent::Gemini
     }
 
     fn set(&mut self, name: &'static str, value: String) {
@@ -153,7 +143,6 @@ impl Agent {
             .and_then(|name| name.to_str());
         match name {
             Some("codex") => Self::Codex,
-            Some("gemini") => Self::Gemini,
             Some("opencode") => Self::Opencode,
             Some(_) | None => Self::Other,
         }

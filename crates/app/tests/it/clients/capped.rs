@@ -23,6 +23,7 @@ const RUNAWAY: &str = r#"printf %s "$TRUNKLINE_KEY" >key
 while curl -sf -o /dev/null "$OPENAI_BASE_URL/chat/completions" -H "Authorization: Bearer $OPENAI_API_KEY" \
   -H 'Content-Type: application/json' -d '{"model": "gpt-5-mini", "max_completion_tokens": 60,
   "messages": [{"role": "user", "content": "Hello [[tokens:50]]"}]}'; do :; done"#;
+const GEMINI_LOGIN: &str = r#"{"security": {"auth": {"selectedType": "gemini-api-key"}}}"#;
 const REFUSED_WITHIN: Duration = Duration::from_secs(20);
 
 /// A customer whose key the node knows already: it follows new keys within a second.
@@ -189,6 +190,8 @@ async fn four_agents_in_a_loop_stay_within_their_budgets_and_get_receipts() {
     for (agent, model, arguments) in agents {
         let scratch = Sandbox::new();
         let customer = customer(&dev).await;
+        // The kind of login, which Gemini CLI takes from its own file alone.
+        scratch.settings(".gemini/settings.json", GEMINI_LOGIN);
         let program = looping(&scratch, agent);
         let words = ["--budget", AGENT_BUDGET, "--model", model, "--", &program];
         let mut command = capped(&scratch, &dev, &customer, &words);
