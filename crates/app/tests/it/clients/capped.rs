@@ -2,6 +2,7 @@
 //! budget. `just capped-agents` lets each agent loop longer.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -131,7 +132,10 @@ async fn a_key_whose_wrapper_was_killed_expires() {
     let customer = customer(&dev).await;
     let script = "printf %s \"$TRUNKLINE_KEY\" >key.new && mv key.new key && exec sleep 20";
     let words = ["--budget", "1", "--for", "6s", "--", "sh", "-c", script];
-    let mut wrapper = capped(&scratch, &dev, &customer, &words).spawn().unwrap();
+    let mut command = capped(&scratch, &dev, &customer, &words);
+    // What it leaves behind must not hold the output of this test open.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut wrapper = command.spawn().unwrap();
     let began = Instant::now();
     while left_key(&scratch).is_empty() {
         assert!(
