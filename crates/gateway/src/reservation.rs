@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 use trunkline_ledger::{
     Detail, Extend, ExtendAnswer, Ledger, LedgerError, OnCallerGone, Outcome, Reserve,
     ReserveAnswer, Settle, SettleAnswer, Shortage, Void, Wallets, WriteOff, WriteOffReason,
+    accounts,
 };
 use trunkline_types::{AccountId, Money, RequestId};
 
@@ -22,6 +23,8 @@ use crate::services::Services;
 /// How long a charge above the hold waits for more money while the ledger cannot be reached.
 const COVER_WAIT: Duration = Duration::from_secs(10);
 const COVER_PAUSE: Duration = Duration::from_millis(200);
+/// Longest wait for the balance: a database that is away is reported within a second.
+const BALANCE_WAIT: Duration = Duration::from_millis(800);
 
 /// Money held for one call, and the wallets that it is of.
 pub(crate) struct Reservation {
@@ -284,6 +287,20 @@ pub(crate) fn held_or_not(
             Err(ApiError::unavailable())
         }
     }
+}
+
+/// What is free in both wallets of an account; none if there is no such account.
+pub(crate) async fn free_balance(
+    services: &Services,
+    account: AccountId,
+) -> Result<Option<Money>, ApiError> {
+    let balance = tokio::time::timeout(BALANCE_WAIT, accounts::balance(&services.data, account));
+    let balance = balance.await.map_err(|_| ApiError::unavailable())??;
+    Ok(balance.and_then(|balance| {
+        let paid = balance.paid.checked_sub(balance.paid_held).ok()?;
+        let trial = balance.trial.checked_sub(balance.trial_held).ok()?;
+        paid.checked_add(trial).ok()
+    }))
 }
 
 /// There is too little money: what costs how much, and what the caller can do.

@@ -1,8 +1,5 @@
 //! Money for a turn: the bound of its price first, then less where the turn can do with less.
 
-use std::time::Duration;
-
-use tokio::time::timeout;
 use trunkline_catalog::{FieldNote, FieldTreatment};
 use trunkline_ledger::accounts;
 use trunkline_types::Money;
@@ -10,7 +7,7 @@ use trunkline_types::Money;
 use super::Quoted;
 use crate::error::ApiError;
 use crate::operation::HoldPolicy;
-use crate::reservation::{NotHeld, Shortfall, insufficient_funds};
+use crate::reservation::{NotHeld, Shortfall, free_balance, insufficient_funds};
 use crate::services::Services;
 
 /// Fewer tokens than this are no answer: the caller is told instead.
@@ -20,8 +17,6 @@ const LEAST_FITTED: u64 = 16;
 const DEFAULT_SHARE: i64 = 10;
 /// Output tokens of a usual answer: a maximum below it would cut answers that the caller did not ask to be short.
 const USUAL_ANSWER: u64 = 2_048;
-/// Longest wait for the balance: a database that is away is reported within a second.
-const BALANCE_WAIT: Duration = Duration::from_millis(800);
 /// The code of a maximum that the caller left to us.
 const DEFAULTED: &str = "max_tokens_defaulted";
 
@@ -37,14 +32,7 @@ impl Quoted {
             return Ok(());
         }
         let account = self.call.caller.account.id;
-        let balance = timeout(BALANCE_WAIT, accounts::balance(&services.data, account));
-        let balance = balance.await.map_err(|_| ApiError::unavailable())??;
-        let free = balance.and_then(|balance| {
-            let paid = balance.paid.checked_sub(balance.paid_held).ok()?;
-            let trial = balance.trial.checked_sub(balance.trial_held).ok()?;
-            paid.checked_add(trial).ok()
-        });
-        if let Some(free) = free {
+        if let Some(free) = free_balance(services, account).await? {
             self.default_to(free)?;
         }
         Ok(())

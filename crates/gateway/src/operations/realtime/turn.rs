@@ -10,7 +10,7 @@ use http::{Method, StatusCode, Uri};
 use tokio::sync::{mpsc, oneshot};
 use tokio_tungstenite::tungstenite::protocol::Role;
 use trunkline_catalog::{FieldNote, FieldReport, FieldTreatment};
-use trunkline_ledger::{Outcome, accounts};
+use trunkline_ledger::Outcome;
 use trunkline_types::{Bucket, Money, RequestId, Usage};
 use trunkline_upstream::{
     Ask, Format as ProviderFormat, Outgoing, Protocol, SendError, Task, UpstreamResponse,
@@ -30,7 +30,7 @@ use crate::operations::exact_price::Priced;
 use crate::priced_call::PricedCall;
 use crate::rate_limit::Cost;
 use crate::request_context::{RequestContext, Tokens};
-use crate::reservation::{Extended, Reservation, Shortfall, insufficient_funds};
+use crate::reservation::{Extended, Reservation, Shortfall, free_balance, insufficient_funds};
 use crate::response::Responder;
 use crate::sending::{headers, send_as};
 use crate::services::Services;
@@ -40,8 +40,6 @@ use crate::websocket::{self, Socket};
 const OPEN_WAIT: Duration = Duration::from_secs(20);
 /// Bytes of a refusal that are read.
 const MAX_ERROR_BYTES: usize = 65_536;
-/// Longest wait for the balance.
-const BALANCE_WAIT: Duration = Duration::from_millis(800);
 /// Fewer tokens than this are no answer: the caller is told instead.
 const LEAST_OUTPUT: u64 = 64;
 /// A connection's responses may be as long as this part of what is free pays for, so that a conversation of many turns
@@ -330,15 +328,9 @@ impl Execution for TurnExecution {
             return Ok(());
         }
         let account = self.priced.call.caller.account.id;
-        let balance = accounts::balance(&services.data, account);
-        let balance = tokio::time::timeout(BALANCE_WAIT, balance).await;
-        let Some(balance) = balance.map_err(|_| ApiError::unavailable())?? else {
+        let Some(free) = free_balance(services, account).await? else {
             return Ok(());
         };
-        let paid = balance.paid.checked_sub(balance.paid_held);
-        let trial = balance.trial.checked_sub(balance.trial_held);
-        let free = paid.and_then(|paid| paid.checked_add(trial?));
-        let free = free.map_err(|_| ApiError::unavailable())?;
         let share = Money::from_nanos(free.nanos().div_euclid(FREE_SHARE));
         let output = self.affordable(share)?;
         if (LEAST_OUTPUT..self.bound.output).contains(&output) {
