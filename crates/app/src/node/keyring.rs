@@ -48,12 +48,15 @@ pub(super) async fn run_reload(
     let mut pause = tokio::time::interval(EVERY);
     pause.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut reported = None;
+    // A rotation that other nodes were not told of yet, because the database was away.
+    let mut is_untold = false;
     loop {
         tokio::select! {
             _ = stop.changed() => return,
             _ = pause.tick() => {}
         }
-        let problem = reload(&gateway, &keyring, path.clone()).await.err();
+        let problem = reload(&gateway, &keyring, path.clone(), &mut is_untold).await;
+        let problem = problem.err();
         let problem = problem.map(|error| format!("{error:#}"));
         if problem != reported
             && let Some(error) = &problem
@@ -64,15 +67,23 @@ pub(super) async fn run_reload(
     }
 }
 
-async fn reload(gateway: &Services, keyring: &Keyring, path: PathBuf) -> anyhow::Result<()> {
+async fn reload(
+    gateway: &Services,
+    keyring: &Keyring,
+    path: PathBuf,
+    is_untold: &mut bool,
+) -> anyhow::Result<()> {
     let read = move || Document::from_source(&FileSource::new(path));
     let document = tokio::task::spawn_blocking(read).await??;
-    if !keyring.replace(&document)? {
-        return Ok(());
+    if keyring.replace(&document)? {
+        let generation = keyring.generations().current.id.number();
+        tracing::info!(keyring.generation = generation, "keyring reloaded");
+        *is_untold = true;
     }
-    let generation = keyring.generations().current.id.number();
-    tracing::info!(keyring.generation = generation, "keyring reloaded");
-    // Until that worked, other nodes do not know of it; a refresh of this one finds them out.
-    let registered = gateway.keyring_replaced().await?;
-    Ok(registered?)
+    if *is_untold {
+        let registered = gateway.keyring_replaced().await?;
+        *is_untold = false;
+        registered?;
+    }
+    Ok(())
 }
