@@ -25,7 +25,7 @@ const only = option("only", "")?.split(",").filter(Boolean) ?? [];
 const onlyState = option("state", "")?.split(",").filter(Boolean) ?? [];
 const themes = option("theme", "light,dark").split(",");
 const widths = option("width", "390,1440").split(",").map(Number);
-/** Opens every page in this language instead of English. States that click are left out: they look for English names. */
+/** Opens every page in this language instead of English. Usual states are not clicked and others that click are left out: they look for English names. */
 const onlyLanguage = option("language", "");
 const dist = resolve(option("dist", join(here, "dist")));
 const out = resolve(option("out", join(here, "out")));
@@ -62,8 +62,13 @@ function jobs(list) {
       for (const [stateName, state] of Object.entries(page.states)) {
         const wanted = onlyState.length > 0 ? onlyState : REAL_CLOCK ? [usualOf(page)] : [stateName];
         if (!wanted.includes(stateName)) continue;
-        if (onlyLanguage !== "" && state.do !== undefined) continue;
-        const job = { area: area.area, page, stateName, state };
+        if (onlyLanguage !== "" && state.do !== undefined && stateName !== usualOf(page)) continue;
+        const job = {
+          area: area.area,
+          page,
+          stateName,
+          state: onlyLanguage === "" ? state : { ...state, do: undefined },
+        };
         if (SHORT) {
           // One picture of each state, in turns of both widths and both themes; of usual ones two.
           const times = stateName === usualOf(page) ? 2 : 1;

@@ -53,7 +53,7 @@ export function TopBar({ onSearch }: { onSearch: () => void }) {
       >
         <Search aria-hidden className="size-4 shrink-0" />
         <span className="sr-only">{t.search.open}</span>
-        <span className="hidden flex-1 truncate text-left lg:inline">{t.search.placeholder}</span>
+        <span className="hidden flex-1 truncate text-left lg:inline">{t.search.hint}</span>
         <span aria-hidden className="hidden lg:inline">
           <Kbd>/</Kbd>
         </span>

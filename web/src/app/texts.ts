@@ -48,6 +48,7 @@ export const appTexts = defineTexts(
     search: {
       open: "Search",
       title: "Search",
+      hint: "Search or jump to…",
       placeholder: "Models, keys, request IDs, tasks, pages",
       nothing: "No results. Search a request ID by its first eight characters or more.",
       pages: "Pages",
@@ -123,6 +124,7 @@ export const appTexts = defineTexts(
     search: {
       open: "搜索",
       title: "搜索",
+      hint: "搜索或跳转…",
       placeholder: "模型、密钥、请求 ID、任务、页面",
       nothing: "没有匹配项。请求 ID 至少输入前八个字符。",
       pages: "页面",

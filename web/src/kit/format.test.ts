@@ -95,6 +95,8 @@ describe("other numbers", () => {
     expect(duration(840, "en-US")).toBe("840 ms");
     expect(duration(2400, "en-US")).toBe("2.4 s");
     expect(duration(200_000, "en-US")).toBe("3 min 20 s");
+    expect(duration(200_000, "zh-CN")).toBe("3 分 20 秒");
+    expect(duration(7_260_000, "zh-CN")).toBe("2 小时 1 分");
     expect(duration(7_500_000, "en-US")).toBe("2 h 5 min");
   });
   it("a small share is not rounded to zero", () => {

@@ -131,15 +131,16 @@ export function bytes(value: number, locale: string): string {
   }
   return `${new Intl.NumberFormat(locale, { maximumFractionDigits: unit === 0 ? 0 : 1 }).format(size)} ${units[unit]}`;
 }
-/** "840 ms", "2.4 s", "3 min 20 s". */
+/** "840 ms", "2.4 s", "3 min 20 s"; in Chinese "2.4 秒", "3 分 20 秒". */
 export function duration(ms: number, locale: string): string {
   const number = (value: number, digits: number) =>
     new Intl.NumberFormat(locale, { maximumFractionDigits: digits }).format(value);
+  const [hour, minute, second] = locale.startsWith("zh") ? ["小时", "分", "秒"] : ["h", "min", "s"];
   if (ms < 1000) return `${number(ms, 0)} ms`;
-  if (ms < 60_000) return `${number(ms / 1000, ms < 10_000 ? 2 : 1)} s`;
+  if (ms < 60_000) return `${number(ms / 1000, ms < 10_000 ? 2 : 1)} ${second}`;
   const minutes = Math.floor(ms / 60_000);
-  if (minutes < 60) return `${minutes} min ${Math.floor((ms % 60_000) / 1000)} s`;
-  return `${number(Math.floor(minutes / 60), 0)} h ${minutes % 60} min`;
+  if (minutes < 60) return `${minutes} ${minute} ${Math.floor((ms % 60_000) / 1000)} ${second}`;
+  return `${number(Math.floor(minutes / 60), 0)} ${hour} ${minutes % 60} ${minute}`;
 }
 
 /** "3 minutes ago", "in 2 days", "just now"; beyond a month the date itself, which says more. */

@@ -140,7 +140,7 @@ impl Choice<'_> {
         let is_priced = prices.request_paths().any(|path| path == self.name);
         match (requested, self.usual().filter(|_| is_priced)) {
             (None, Some(usual)) => {
-                let why = "its price depends on it, so the one that is meant is written out";
+                let why = "the price depends on this field, so its default is sent explicitly";
                 let code = format!("{}_defaulted", self.name);
                 let note = FieldNote::new(self.name, FieldTreatment::Defaulted, code, why);
                 report.add(note.with_value(usual));

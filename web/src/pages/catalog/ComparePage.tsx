@@ -191,6 +191,7 @@ function rowsOf(
     cells: models.map((model) => value(model) ?? null),
   });
   const list = (words: string[] | undefined) => (words === undefined || words.length === 0 ? null : words.join(", "));
+  const translated = (words: string[] | undefined) => words?.map((word) => t.recordWords[word] ?? word);
   const rows = [
     each(t.health, (model) => <Health model={model} />),
     ...priceRows(models, t),
@@ -220,8 +221,8 @@ function rowsOf(
     each(t.longest, (model) =>
       model.specs.max_output_tokens === undefined ? null : t.tokens(format.count(model.specs.max_output_tokens, where)),
     ),
-    each(t.input, (model) => list(model.specs.input_modalities)),
-    each(t.output, (model) => list(model.specs.output_modalities)),
+    each(t.input, (model) => list(translated(model.specs.input_modalities))),
+    each(t.output, (model) => list(translated(model.specs.output_modalities))),
     each(t.sizes, (model) => list(model.specs.resolutions)),
     each(t.length, (model) =>
       model.specs.max_duration_seconds === undefined
@@ -229,7 +230,7 @@ function rowsOf(
         : t.secondsSpan(String(model.specs.min_duration_seconds ?? 1), String(model.specs.max_duration_seconds)),
     ),
     each(t.formats, (model) => list(model.record.supported_endpoint_types.map((end) => t.formatNames[end] ?? end))),
-    each(t.tasksHead, (model) => list(model.record.tasks)),
+    each(t.tasksHead, (model) => list(translated(model.record.tasks))),
     each(t.traps, (model) => {
       const found = trapsOf(model, traps, number);
       if (found.length === 0) return null;

@@ -252,11 +252,12 @@ function Limits({ model }: { model: Model }) {
   };
   const joined = (words: string[] | undefined) =>
     words === undefined || words.length === 0 ? undefined : words.join(", ");
+  const translated = (words: string[] | undefined) => joined(words?.map((word) => t.recordWords[word] ?? word));
   const context = specs.context_window ?? specs.max_input_tokens;
   add(t.context, context === undefined ? undefined : t.tokens(number(context)));
   add(t.longest, specs.max_output_tokens === undefined ? undefined : t.tokens(number(specs.max_output_tokens)));
-  add(t.input, joined(specs.input_modalities));
-  add(t.output, joined(specs.output_modalities));
+  add(t.input, translated(specs.input_modalities));
+  add(t.output, translated(specs.output_modalities));
   add(t.reasoning, joined(specs.reasoning_efforts));
   add(t.sizes, joined(specs.resolutions));
   add(t.qualities, joined(specs.qualities));
@@ -277,7 +278,7 @@ function Limits({ model }: { model: Model }) {
       ? undefined
       : `${t.seconds(number(specs.max_upload_seconds))}${specs.max_upload_bytes === undefined ? "" : `, ${format.bytes(specs.max_upload_bytes, locale(language))}`}`,
   );
-  add(t.tasksHead, joined(record.tasks));
+  add(t.tasksHead, translated(record.tasks));
   add(t.groups, joined(record.enable_groups));
   return (
     <Card title={t.limits}>
