@@ -27,9 +27,10 @@ import { usePricing } from "@/pages/catalog/data";
 import { useKey } from "@/pages/keys/data";
 import { secretOf } from "@/pages/keys/secrets";
 import { useTexts } from "@/text";
+import { CappedRun } from "./CappedRun";
 import { ClientTiles } from "./ClientTiles";
 import { Steps } from "./Steps";
-import { type ClientId, fitsClient, isClient, pickModel, snippetFor } from "./snippets";
+import { type ClientId, fitsClient, isAgent, isClient, pickModel, snippetFor } from "./snippets";
 import { connectTexts } from "./texts";
 
 export default function ConnectPage() {
@@ -109,6 +110,7 @@ function ClientSteps({ client, keyId }: { client: ClientId; keyId: string }) {
       </div>
       <p className="text-xs text-ink-3">{secret === null ? t.keyMissing : t.keyFilled}</p>
       <Steps snippet={snippet} secret={secret} />
+      {isAgent(client) && <CappedRun agent={client} keyId={keyId} model={model} />}
     </>
   );
 }

@@ -1,5 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { allSnippets, CLIENT_IDS, KEY_PLACEHOLDER, pickModel, rootOf, snippetFor } from "./snippets";
+import {
+  allSnippets,
+  CLIENT_IDS,
+  cappedLine,
+  isAgent,
+  KEY_PLACEHOLDER,
+  pickModel,
+  rootOf,
+  snippetFor,
+} from "./snippets";
 
 const input = { base: "https://api.example/v1", key: "sk-tl-1", model: "m" };
 const text = (client: (typeof CLIENT_IDS)[number], key: string | null = "sk-tl-1") =>
@@ -20,6 +29,16 @@ describe("snippets", () => {
       expect(text(client, null)).toContain(KEY_PLACEHOLDER);
     }
     expect(allSnippets(input, () => "m")).toHaveLength(CLIENT_IDS.length);
+  });
+
+  it("starts an agent under a budget by one line", () => {
+    expect(cappedLine("claude-code", input, "0.5", "1h")).toBe(
+      "TRUNKLINE_BASE_URL='https://api.example' TRUNKLINE_KEY='sk-tl-1' trunkline run --budget 0.5 --for 1h --model 'm' -- claude",
+    );
+    expect(cappedLine("gemini-cli", { ...input, key: null }, "2", "8h")).toContain(
+      `TRUNKLINE_KEY='${KEY_PLACEHOLDER}' trunkline run --budget 2 --for 8h --model 'm' -- gemini`,
+    );
+    expect(CLIENT_IDS.filter(isAgent)).toEqual(["claude-code", "codex", "gemini-cli", "opencode"]);
   });
 
   it("names a model that the client can call", () => {

@@ -20,6 +20,18 @@ export const CLIENT_IDS = [
 ] as const;
 export type ClientId = (typeof CLIENT_IDS)[number];
 
+/** Clients that `trunkline run` starts, and their programs. */
+const AGENT_PROGRAMS = {
+  "claude-code": "claude",
+  codex: "codex",
+  "gemini-cli": "gemini",
+  opencode: "opencode",
+} as const;
+export type AgentId = keyof typeof AGENT_PROGRAMS;
+
+export const CAPPED_TIMES = ["15m", "1h", "8h", "1d"] as const;
+export type CappedTime = (typeof CAPPED_TIMES)[number];
+
 export interface SnippetInput {
   /** The data plane with `/v1`, as `instance.base_url` says it. */
   base: string;
@@ -68,6 +80,16 @@ function quoted(text: string): string {
 
 function shell(id: StepId, ...lines: string[]): SnippetStep {
   return { id, kind: "shell", language: "bash", text: lines.join("\n") };
+}
+
+export function isAgent(client: ClientId): client is AgentId {
+  return client in AGENT_PROGRAMS;
+}
+
+/** Starts an agent that cannot spend more than `usd`. */
+export function cappedLine(agent: AgentId, { base, key, model }: SnippetInput, usd: string, time: CappedTime): string {
+  const from = `TRUNKLINE_BASE_URL=${quoted(rootOf(base))} TRUNKLINE_KEY=${quoted(key ?? KEY_PLACEHOLDER)}`;
+  return `${from} trunkline run --budget ${usd} --for ${time} --model ${quoted(model)} -- ${AGENT_PROGRAMS[agent]}`;
 }
 
 function curl({ base, model }: SnippetInput, key: string): Snippet {
