@@ -117,10 +117,12 @@ fn best(name: &str, request_headers: &HeaderMap) -> Option<(EmbeddedFile, Option
 
 /// What the document may load, and from where: nothing but its own files, and answers of the data plane.
 fn guard(headers: &mut HeaderMap, others: &str) {
+    // A conversation by voice is a WebSocket of the same host; `http` becomes `ws` and `https` becomes `wss`.
+    let sockets = others.replacen("http", "ws", 1);
     let policy = format!(
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
          img-src 'self' data: blob: {others}; media-src 'self' blob: {others}; font-src 'self'; \
-         connect-src 'self' {others}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+         connect-src 'self' {others} {sockets}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     );
     if let Ok(value) = HeaderValue::from_str(&policy) {
         headers.insert(CONTENT_SECURITY_POLICY, value);
@@ -212,7 +214,9 @@ mod tests {
             .unwrap()
             .to_owned();
         assert!(policy.contains("script-src 'self';"), "{policy}");
-        assert!(policy.contains("connect-src 'self' https://api.example.com;"));
+        assert!(
+            policy.contains("connect-src 'self' https://api.example.com wss://api.example.com;")
+        );
         assert!(!policy.contains("unsafe-eval") && !policy.contains('*'));
     }
 }

@@ -228,10 +228,11 @@ export function readModels(pricing: Pricing): Model[] {
     }));
 }
 
+/** Tasks of one request each; a conversation by voice is a connection and has a page of its own. */
 export type PlaygroundTask = "chat" | "image" | "video" | "speech" | "transcription" | "social";
 
 /** The playground that a model can be tried in, or null where there is none. */
-export function playgroundTask(model: Model): PlaygroundTask | null {
+export function playgroundTask(model: Model): PlaygroundTask | "voice" | null {
   switch (model.kind) {
     case "chat":
     case "image":
@@ -240,6 +241,7 @@ export function playgroundTask(model: Model): PlaygroundTask | null {
     case "transcription":
       return model.record.book_faces.route_count > 0 ? model.kind : null;
     case "realtime":
+      return model.record.book_faces.route_count > 0 ? "voice" : null;
     case "embedding":
     case "rerank":
     case "moderation":

@@ -35,8 +35,9 @@ import { draftOf, keepDraft, type PastRun, useRuns } from "./sessionHistory";
 import { playgroundTexts } from "./texts";
 import { heldFacts, heldFile } from "./uploads";
 import { type RunEnd, useFileFacts, useQuote, useRun } from "./useDraft";
+import { VoiceBench } from "./voice/VoiceBench";
 
-const TASKS: PlaygroundTask[] = ["chat", "image", "video", "speech", "transcription", "social"];
+const TASKS: (PlaygroundTask | "voice")[] = ["chat", "voice", "image", "video", "speech", "transcription", "social"];
 
 /** On a phone the row of tasks is longer than the screen: the one that is open is brought into sight. */
 function intoView(element: HTMLAnchorElement | null): void {
@@ -62,14 +63,38 @@ export default function PlaygroundPage() {
           </Link>
         ))}
       </nav>
-      <Bench key={task} task={task} />
+      {task === "voice" ? <Voice /> : <Bench key={task} task={task} />}
     </Page>
   );
 }
 
 /** Models first that are known to answer; those without an upstream cannot be tried. */
-function modelsFor(task: PlaygroundTask, models: Model[]): Model[] {
+function modelsFor(task: PlaygroundTask | "voice", models: Model[]): Model[] {
   return models.filter((model) => playgroundTask(model) === task);
+}
+
+function Voice() {
+  const t = useTexts(playgroundTexts);
+  const pricing = usePricing();
+  const mayRun = useRight("playground");
+  if (pricing.error !== null && pricing.data === undefined)
+    return <Problem error={pricing.error} retry={() => void pricing.refetch()} />;
+  if (pricing.data === undefined) return <SkeletonText lines={8} />;
+  const models = modelsFor("voice", pricing.data.models);
+  if (models.length === 0)
+    return (
+      <Card>
+        <Empty title={t.noModels} text={t.noModelsText} />
+      </Card>
+    );
+  return (
+    <>
+      {!mayRun && (
+        <p className="mb-4 rounded-card border border-warn-line/40 bg-warn-soft px-4 py-3 text-ink">{t.noRight}</p>
+      )}
+      <VoiceBench models={models} mayRun={mayRun} />
+    </>
+  );
 }
 
 function cellFor(cells: SocialCell[], platform: string, capability: string): SocialCell | null {

@@ -7,6 +7,7 @@ export const playgroundTexts = defineTexts(
     lead: "Try any model with real calls. Price and field handling update as you type.",
     tasks: {
       chat: "Chat",
+      voice: "Voice",
       image: "Image",
       video: "Video",
       speech: "Speech",
@@ -251,6 +252,7 @@ export const playgroundTexts = defineTexts(
     lead: "用真实调用试用任何模型。价格与各字段的处理方式随输入实时显示。",
     tasks: {
       chat: "对话",
+      voice: "语音对话",
       image: "图片",
       video: "视频",
       speech: "语音合成",
