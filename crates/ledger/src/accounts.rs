@@ -17,7 +17,7 @@ use crate::batch::lock_accounts;
 use crate::batch::notifications::update_low_balance;
 use crate::columns::column;
 
-pub use payments::{adjust, top_up};
+pub use payments::{adjust, take_free, top_up};
 pub use trial_expiry::{ExpiredTrial, TRIAL_EXPIRED, expire_trial};
 pub use types::{AccountKind, Adjust, AdjustAnswer, Balance, Period, TopUp, TopUpAnswer, Wallet};
 

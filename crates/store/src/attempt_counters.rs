@@ -25,6 +25,8 @@ pub enum Attempt {
     InvitationToAddress,
     /// Inviting a person, per network.
     InvitationFromNetwork,
+    /// Starting a payment, per account.
+    CheckoutByAccount,
 }
 
 /// Counts an attempt. False if the limit of the current hour is reached: then nothing was counted
@@ -82,6 +84,7 @@ impl Attempt {
             Self::CodeFromNetwork => 30,
             Self::EmailToAddress | Self::InvitationToAddress => 3,
             Self::EmailFromNetwork => 20,
+            Self::CheckoutByAccount => 60,
             Self::ProviderFromNetwork | Self::InvitationByAccount => 120,
             Self::SignInFromSite | Self::InvitationFromNetwork => 240,
         }
@@ -98,6 +101,7 @@ impl Attempt {
             Self::InvitationByAccount => "invitation_by_account",
             Self::InvitationToAddress => "invitation_to_address",
             Self::InvitationFromNetwork => "invitation_from_network",
+            Self::CheckoutByAccount => "checkout_by_account",
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! One module per group of tables: [`accounts`], [`keys`], [`channels`], [`workflows`], [`tasks`],
 //! [`cell_pauses`], [`webhooks`], [`limits`], [`people`], [`sign_ups`], [`oidc`], [`emails`],
-//! [`redemption_codes`], [`trial_grants`], [`attempt_counters`]. [`logins`] is about the database's
+//! [`redemption_codes`], [`trial_grants`], [`payments`], [`attempt_counters`]. [`logins`] is about the database's
 //! own login. What a key may do is a [`Policy`], checked once, when it is made. Every change takes
 //! the next revision of its topic, so that nodes which cache these tables can follow them.
 //!
@@ -32,6 +32,7 @@ pub mod limits;
 pub mod logins;
 mod network;
 pub mod oidc;
+pub mod payments;
 pub mod people;
 mod policy;
 pub mod redemption_codes;

@@ -141,6 +141,31 @@ pub async fn adjust(tx: &mut Tx, adjust: &Adjust) -> Result<AdjustAnswer, DbErro
     Ok(AdjustAnswer::Done)
 }
 
+/// Takes as much of an amount as is free, and returns how much that was. The amount is a size, not negative.
+pub async fn take_free(tx: &mut Tx, take: &Adjust) -> Result<Money, DbError> {
+    let locked = lock_accounts(tx, vec![take.account]).await?;
+    let Some(balance) = locked.balances.get(&take.account) else {
+        return Ok(Money::ZERO);
+    };
+    let free = match take.wallet {
+        Wallet::Paid => balance.paid_posted.saturating_sub(balance.paid_held),
+        Wallet::Trial => balance.trial_posted.saturating_sub(balance.trial_held),
+    };
+    let size = take.amount.nanos().min(free);
+    if size <= 0 {
+        return Ok(Money::ZERO);
+    }
+    let taken = Adjust {
+        amount: Money::from_nanos(size.saturating_neg()),
+        ..take.clone()
+    };
+    Ok(match adjust(tx, &taken).await? {
+        AdjustAnswer::Done => Money::from_nanos(size),
+        // The account is locked, so there is as much as was seen.
+        AdjustAnswer::Before | AdjustAnswer::TooLittle(_) | AdjustAnswer::Refused => Money::ZERO,
+    })
+}
+
 /// A party of a transfer: a wallet or a system party, as `ledger.transfer` numbers them.
 #[derive(Debug, Clone, Copy)]
 struct Party(i64);
