@@ -1,0 +1,45 @@
+//! What can go wrong.
+
+use trunkline_db::DbError;
+use trunkline_keyring::RandomError;
+
+/// Why a provider did not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProviderError {
+    /// Not now, or the outcome is unknown. Asking again with the same idempotency key is safe.
+    #[error("the payment provider is unavailable: {0}")]
+    Unavailable(String),
+    /// The bank or the provider declined the payment.
+    #[error("the payment was declined: {0}")]
+    Declined(String),
+    /// The request is wrong, or our key is.
+    #[error("the payment provider rejected the request: {0}")]
+    Rejected(String),
+}
+
+/// Why an event is not believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WebhookError {
+    #[error("the signature header is missing or malformed")]
+    Malformed,
+    #[error("the signature matches none of the webhook secrets")]
+    Forged,
+    #[error("the signature is too old or too new")]
+    Stale,
+    #[error("the body is not an event")]
+    NotAnEvent,
+}
+
+/// Why something about payments was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum PaymentError {
+    #[error(transparent)]
+    Db(#[from] DbError),
+    #[error(transparent)]
+    Random(#[from] RandomError),
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// The ledger has this payment with other facts.
+    #[error("payment {0} was booked before with another account or amount; nothing was done")]
+    Different(String),
+}
