@@ -1,7 +1,8 @@
 //! An upstream for tests and for the product's test mode: it speaks OpenAI's chat completions and
 //! Responses, Azure's endpoints and the pass-through ones beside them, Anthropic's messages, AWS Bedrock,
 //! Google's Gemini API and Vertex AI as the vendors do, makes pictures, videos and speech, hears,
-//! talks over realtime connections, gives social data, fails on demand, and keeps the truth of what it served.
+//! talks over realtime connections, gives social data, takes payments as Stripe does, fails on demand, and keeps
+//! the truth of what it served.
 //!
 //! It stands for another company, so it knows nothing of ours: no prices, no accounts, no clock of
 //! ours, no crate of this workspace. What it sends and why is in `docs/dev/upstreams.md`; every place
@@ -62,6 +63,8 @@ mod shared_state;
 mod simulator;
 mod social;
 mod social_state;
+mod stripe;
+mod stripe_state;
 mod tokens;
 mod tone;
 mod tool_calls;
@@ -84,5 +87,6 @@ pub use request_log::RequestRecord;
 pub use settings::{AwsKey, Settings};
 pub use simulator::Simulator;
 pub use social_state::{SocialCall, SocialSettings};
+pub use stripe::{StripeControl, StripeDeliveries, StripeWebhook};
 pub use tone::speech_millis;
 pub use video_jobs::{Phase, VideoJob, VideoSettings};

@@ -29,6 +29,7 @@ use crate::script::Script;
 use crate::scripted_body::{Abort, VendorResult};
 use crate::shared_state::SharedState;
 use crate::social;
+use crate::stripe;
 use crate::vertex;
 use crate::video::{self, Taken};
 
@@ -100,6 +101,9 @@ async fn dispatch(recorded: RecordedRequest, too_large: Option<Refusal>) -> Vend
         Taken::Yes(answer) => return answer,
         Taken::No(recorded) => recorded,
     };
+    if stripe::owns(recorded.parts.uri.path()) {
+        return stripe::serve(recorded);
+    }
     if social::owns(recorded.parts.uri.path()) {
         return social::serve(recorded).await;
     }

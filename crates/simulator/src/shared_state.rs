@@ -18,6 +18,7 @@ use crate::request_log::RequestLog;
 use crate::responses::ResponseStore;
 use crate::settings::{AwsKey, Settings};
 use crate::social_state::Social;
+use crate::stripe_state::StripeState;
 use crate::tokens::hex;
 use crate::video_jobs::{Jobs, VideoSettings};
 
@@ -47,6 +48,8 @@ pub(crate) struct SharedState {
     pub(crate) client_secrets: ClientSecrets,
     /// What the source of social data remembers.
     pub(crate) social: Social,
+    /// What Stripe remembers.
+    pub(crate) stripe: StripeState,
     /// Set before connections are ended, so that no client is recorded as gone.
     pub(crate) is_closing: AtomicBool,
     plans: Mutex<Plans>,
@@ -78,6 +81,7 @@ impl SharedState {
             realtime_settings: settings.realtime,
             client_secrets: ClientSecrets::default(),
             social: Social::new(settings.social, settings.max_requests),
+            stripe: StripeState::default(),
             is_closing: AtomicBool::new(false),
             plans: Mutex::default(),
             responses: Mutex::default(),

@@ -23,6 +23,7 @@ use crate::server;
 use crate::settings::Settings;
 use crate::shared_state::SharedState;
 use crate::social_state::SocialCall;
+use crate::stripe::StripeControl;
 use crate::video_jobs::VideoJob;
 
 /// A running upstream. Clones are handles to the same one; it ends when it is stopped or when the
@@ -142,6 +143,12 @@ impl Simulator {
     /// Gives all of them back.
     pub fn restore_social_paths(&self) {
         self.state.social.restore();
+    }
+
+    /// People and banks at Stripe.
+    #[must_use]
+    pub fn stripe(&self) -> StripeControl {
+        StripeControl::new(Arc::clone(&self.state))
     }
 
     /// Drops all records. Numbers go on.

@@ -95,6 +95,8 @@ mod social_pages;
 #[cfg(test)]
 mod stream_fold;
 #[cfg(test)]
+mod stripe;
+#[cfg(test)]
 mod translated;
 #[cfg(test)]
 mod vendor_clients;
