@@ -16,6 +16,8 @@ mod health;
 mod invitations;
 mod members;
 mod oidc;
+mod payment_webhook;
+mod payments;
 mod people;
 mod person;
 mod pricing;
@@ -28,6 +30,7 @@ mod viewer;
 mod workflows;
 
 pub use invitations::INVITATION_SECONDS;
+pub(crate) use payment_webhook::PATH as PAYMENT_WEBHOOK_PATH;
 
 use std::sync::Arc;
 
@@ -72,6 +75,9 @@ fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(oidc::callback))
         .routes(routes!(emails::list))
         .routes(routes!(redeem::redeem))
+        .routes(routes!(payments::list))
+        .routes(routes!(payments::checkout))
+        .routes(routes!(payments::set_automatic, payments::remove_automatic))
         .routes(routes!(devices::list))
         .routes(routes!(devices::end))
         .routes(routes!(setup::setup))
@@ -112,6 +118,7 @@ pub(crate) fn router(parts: Parts) -> Router {
         passwords: Passwords::new(Arc::clone(&parts.random)),
         random: parts.random,
         providers: Providers::new(&parts.settings.providers, parts.client),
+        payments: parts.payments,
         settings: Arc::new(parts.settings),
         gateway: parts.gateway,
         prices: ResponseCache::default(),
@@ -120,6 +127,8 @@ pub(crate) fn router(parts: Parts) -> Router {
     };
     router
         .route_layer(from_fn_with_state(shared.clone(), csrf::guard))
+        // After the guard: no browser sends these, and their signature says who does.
+        .merge(payment_webhook::router())
         .with_state(shared)
         .merge(documentation)
         .method_not_allowed_fallback(wrong_method)

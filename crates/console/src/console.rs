@@ -69,6 +69,7 @@ impl Console {
     #[must_use]
     pub fn owns(path: &str) -> bool {
         path == "/openapi.json"
+            || path == api::PAYMENT_WEBHOOK_PATH
             || path.starts_with("/api/")
             || path.starts_with("/schemas/")
             || static_files::owns(path)

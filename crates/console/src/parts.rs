@@ -7,6 +7,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use trunkline_db::Database;
 use trunkline_keyring::{Keyring, RandomSource};
+use trunkline_payments::Payments;
 use trunkline_types::{Clock, RequestId};
 use trunkline_upstream::Client;
 
@@ -34,6 +35,8 @@ pub struct Parts {
     pub callers: Callers,
     /// The way to providers of sign-ins.
     pub client: Client,
+    /// Payments; none where no provider is configured.
+    pub payments: Option<Payments>,
     pub gateway: Arc<dyn GatewayPort>,
     pub request_ids: RequestIds,
 }

@@ -349,6 +349,33 @@ pub(crate) struct RedeemBody {
     pub(crate) code: Secret,
 }
 
+/// A payment to start.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CheckoutBody {
+    /// Amount in USD, in whole cents.
+    #[schema(example = "25")]
+    pub(crate) amount_usd: String,
+    /// Whether the payment method is saved for automatic top-up.
+    #[serde(default)]
+    pub(crate) save_method: bool,
+}
+
+/// Automatic top-up.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AutomaticTopUpBody {
+    /// The saved payment method is charged when the available balance is below this amount.
+    #[schema(example = "5")]
+    pub(crate) below_usd: String,
+    /// Amount of each payment, in whole cents.
+    #[schema(example = "25")]
+    pub(crate) amount_usd: String,
+    /// Most that is charged automatically in a calendar month (UTC).
+    #[schema(example = "100")]
+    pub(crate) month_max_usd: String,
+}
+
 /// Null is "never", and not the same as nothing.
 fn there<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Option<String>>, D::Error> {
     Option::deserialize(reader).map(Some)

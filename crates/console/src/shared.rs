@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use trunkline_db::Database;
 use trunkline_keyring::{Keyring, RandomSource};
+use trunkline_payments::Payments;
 use trunkline_types::Clock;
 
 use crate::gateway_port::GatewayPort;
@@ -24,6 +25,8 @@ pub(crate) struct Shared {
     pub(crate) passwords: Passwords,
     /// Identity providers that people may sign in with.
     pub(crate) providers: Providers,
+    /// None where no payment provider is configured.
+    pub(crate) payments: Option<Payments>,
     pub(crate) settings: Arc<ConsoleSettings>,
     pub(crate) gateway: Arc<dyn GatewayPort>,
     /// Rendered catalogs of models.

@@ -436,6 +436,61 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/payments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the payments of the organisation and its automatic top-up. */
+        get: operations["payments"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/payments/automatic-top-up": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Sets automatic top-up. It needs a saved payment method: start a payment with `save_method` first. */
+        put: operations["set_automatic_top_up"];
+        post?: never;
+        /** Turns automatic top-up off. Idempotent. */
+        delete: operations["remove_automatic_top_up"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/payments/checkout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Starts a payment and returns the page on which it is paid. The amount is in the wallet when the payment provider
+         *     confirms it.
+         */
+        post: operations["start_checkout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/person": {
         parameters: {
             query?: never;
@@ -976,6 +1031,44 @@ export interface components {
             /** @description Public name of the requested model. */
             upstream_model: string;
         };
+        /** @description Automatic top-up. */
+        AutomaticTopUp: {
+            /**
+             * @description Amount of each payment.
+             * @example 25
+             */
+            amount_usd: string;
+            /**
+             * @description The saved payment method is charged when the available balance is below this amount.
+             * @example 5
+             */
+            below_usd: string;
+            /** @description Whether it stopped after repeated failures; set it again to resume. */
+            is_paused: boolean;
+            /**
+             * @description Most that is charged automatically in a calendar month (UTC).
+             * @example 100
+             */
+            month_max_usd: string;
+        };
+        /** @description Automatic top-up. */
+        AutomaticTopUpBody: {
+            /**
+             * @description Amount of each payment, in whole cents.
+             * @example 25
+             */
+            amount_usd: string;
+            /**
+             * @description The saved payment method is charged when the available balance is below this amount.
+             * @example 5
+             */
+            below_usd: string;
+            /**
+             * @description Most that is charged automatically in a calendar month (UTC).
+             * @example 100
+             */
+            month_max_usd: string;
+        };
         /** @description Wallet balances. */
         Balance: {
             /**
@@ -1061,6 +1154,23 @@ export interface components {
              * @description New password.
              */
             password: string;
+        };
+        /** @description A payment that was started. */
+        Checkout: {
+            /** @description Payment id. */
+            id: string;
+            /** @description The page on which it is paid. */
+            url: string;
+        };
+        /** @description A payment to start. */
+        CheckoutBody: {
+            /**
+             * @description Amount in USD, in whole cents.
+             * @example 25
+             */
+            amount_usd: string;
+            /** @description Whether the payment method is saved for automatic top-up. */
+            save_method?: boolean;
         };
         /** @description A measured quantity. */
         Count: {
@@ -1798,6 +1908,69 @@ export interface components {
          * @enum {string}
          */
         Outcome: "complete" | "client_gone" | "balance_exhausted" | "accepted" | "refused" | "upstream_failed" | "upstream_timeout" | "no_result" | "interrupted" | "expired" | "drained" | "database_away" | "cancelled";
+        /** @description A payment. */
+        Payment: {
+            /**
+             * @description Amount in USD.
+             * @example 25
+             */
+            amount_usd: string;
+            /**
+             * Format: date-time
+             * @description Time of creation.
+             */
+            created_at: string;
+            /** @description Why it failed; null if it did not. */
+            failure: string | null;
+            /** @description Payment id. */
+            id: string;
+            /** @description How it was started. */
+            kind: components["schemas"]["PaymentKind"];
+            /**
+             * Format: date-time
+             * @description Time of payment; null if it was not paid.
+             */
+            paid_at: string | null;
+            /** @description Hosted receipt; null if there is none yet. */
+            receipt_url: string | null;
+            /**
+             * @description Amount that was refunded or disputed and taken from the wallet.
+             * @example 0
+             */
+            returned_usd: string;
+            /** @description State. */
+            state: components["schemas"]["PaymentState"];
+        };
+        /**
+         * @description How a payment was started.
+         * @enum {string}
+         */
+        PaymentKind: "checkout" | "automatic";
+        /**
+         * @description State of a payment.
+         * @enum {string}
+         */
+        PaymentState: "open" | "paid" | "failed";
+        /** @description Payments of the organisation. */
+        Payments: {
+            automatic_top_up: components["schemas"]["AutomaticTopUp"] | null;
+            /** @description Whether a payment method is saved. */
+            has_saved_method: boolean;
+            /** @description Whether payments are accepted on this instance. */
+            is_available: boolean;
+            /**
+             * @description Largest payment in USD.
+             * @example 10000
+             */
+            max_usd: string;
+            /**
+             * @description Smallest payment in USD.
+             * @example 5
+             */
+            min_usd: string;
+            /** @description The newest payments, at most 100. */
+            payments: components["schemas"]["Payment"][];
+        };
         /** @description A user. */
         Person: {
             /** @description Email address. */
@@ -5366,6 +5539,400 @@ export interface operations {
                 };
             };
             /** @description Too many attempts; wait for `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Temporarily unavailable; retry after `retry-after` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    payments: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The payments */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Payments"];
+                };
+            };
+            /** @description Invalid request, or the query is too long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found, or it belongs to another organisation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Method not allowed; see `allow` */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Temporarily unavailable; retry after `retry-after` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    set_automatic_top_up: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AutomaticTopUpBody"];
+            };
+        };
+        responses: {
+            /** @description The payments */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Payments"];
+                };
+            };
+            /** @description Invalid request, or the query is too long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found, or it belongs to another organisation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Method not allowed; see `allow` */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many attempts; wait for `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Temporarily unavailable; retry after `retry-after` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    remove_automatic_top_up: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The payments */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Payments"];
+                };
+            };
+            /** @description Invalid request, or the query is too long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found, or it belongs to another organisation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Method not allowed; see `allow` */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many attempts; wait for `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Temporarily unavailable; retry after `retry-after` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    start_checkout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CheckoutBody"];
+            };
+        };
+        responses: {
+            /** @description Started */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checkout"];
+                };
+            };
+            /** @description Invalid request, or the query is too long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found, or it belongs to another organisation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Method not allowed; see `allow` */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many payments were started */
             429: {
                 headers: {
                     [name: string]: unknown;

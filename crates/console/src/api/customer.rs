@@ -11,7 +11,7 @@ mod log_detail;
 mod logs;
 mod playground;
 mod prices;
-mod query;
+pub(crate) mod query;
 mod statement;
 mod task_view;
 mod tasks;

@@ -32,6 +32,7 @@ const CELL: &str = include_str!("cell.schema.json");
         (name = "people", description = "Who is signed in, and the members of an organisation"),
         (name = "catalog", description = "What is sold and for how much"),
         (name = "wallet", description = "Money of the organisation"),
+        (name = "payments", description = "Payments, their receipts, and automatic top-up"),
         (name = "keys", description = "API keys and what they may spend"),
         (name = "logs", description = "Single calls"),
         (name = "tasks", description = "Videos, from the hold to the file"),

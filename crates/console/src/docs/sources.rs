@@ -42,6 +42,7 @@ pub(super) const SOURCES: &[Source] = &[
     ),
     page("n8n", include_str!("../../../../docs/guide/n8n.md")),
     page("billing", include_str!("../../../../docs/guide/billing.md")),
+    page("paying", include_str!("../../../../docs/guide/paying.md")),
     page(
         "video-pitfalls",
         include_str!("../../../../docs/guide/video-pitfalls.md"),
@@ -93,6 +94,10 @@ pub(super) const SOURCES: &[Source] = &[
         include_str!("../../../../docs/operate/users-and-roles.md"),
     ),
     page("mail", include_str!("../../../../docs/operate/mail.md")),
+    page(
+        "payments",
+        include_str!("../../../../docs/operate/payments.md"),
+    ),
     page(
         "trial-credit",
         include_str!("../../../../docs/operate/trial-credit.md"),

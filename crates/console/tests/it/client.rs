@@ -125,6 +125,7 @@ pub(crate) fn parts(
             reported.unwrap_or(peer)
         }),
         client: Client::new(Duration::from_secs(5)).unwrap(),
+        payments: None,
         gateway: Arc::<FakeCatalog>::clone(fake_catalog),
         request_ids: ids(),
     }

@@ -1,7 +1,7 @@
 //! What customers see of their own, over a real PostgreSQL and the real ledger, asked as their pages ask.
 
 mod catalogs;
-mod harness;
+pub(crate) mod harness;
 mod home;
 mod keys;
 mod logs;

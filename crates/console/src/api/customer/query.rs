@@ -60,7 +60,7 @@ pub(super) fn key(value: Option<i64>) -> Result<Option<KeyId>, ApiError> {
 }
 
 /// An amount that is not below zero.
-pub(super) fn usd(name: &'static str, value: &str) -> Result<Money, ApiError> {
+pub(crate) fn usd(name: &'static str, value: &str) -> Result<Money, ApiError> {
     let amount = value.parse::<Money>().ok();
     let amount = amount.filter(|amount| !amount.is_negative());
     let words = "is an amount of USD such as \"12.5\", with nine decimal places at most";
@@ -112,7 +112,7 @@ pub(super) fn id(
 }
 
 /// The error of a change that the database did not confirm.
-pub(super) fn unwritten(error: DbError) -> ApiError {
+pub(crate) fn unwritten(error: DbError) -> ApiError {
     match error {
         DbError::UnknownCommit(_) => {
             tracing::warn!(%error, "commit outcome unknown");

@@ -89,7 +89,7 @@ async fn an_account_without_a_top_up_sees_the_standard_price() {
         ..CallSpec::default()
     };
     let request = harness.call(account, spec).await;
-    harness.pay(account, Wallet::Paid, 5, "stripe").await;
+    harness.pay(account, Wallet::Paid, 5, "manual").await;
     let view = harness
         .read(&browser, &format!("/api/logs/{request}"))
         .await;

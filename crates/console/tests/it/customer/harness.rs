@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::Body;
 use http::{Method, Request};
 use serde_json::{Value, json};
-use trunkline_console::{Console, ConsoleSettings, Token};
+use trunkline_console::{Console, ConsoleSettings, Parts, Token};
 use trunkline_db::{Database, Role as DbRole, SystemClock, Tx};
 use trunkline_keyring::SystemRandom;
 use trunkline_ledger::accounts::{
@@ -17,6 +17,7 @@ use trunkline_ledger::{
     Detail, Ledger, LedgerSettings, LedgerTasks, OnCallerGone, Outcome, Owner, Refund,
     RefundAnswer, RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer, Void, Wallets, audit,
 };
+use trunkline_payments::Payments;
 use trunkline_store::accounts::{self, NewAccount};
 use trunkline_store::people::{self, NewPerson, NewSignIn, Role};
 use trunkline_store::redemption_codes::{self, NewCode, RedemptionCode, Wallet as CodeWallet};
@@ -91,6 +92,10 @@ impl Default for CallSpec {
 
 impl CustomerConsole {
     pub(crate) async fn new() -> Self {
+        Self::with_payments(None).await
+    }
+
+    pub(crate) async fn with_payments(payments: Option<Payments>) -> Self {
         let db = Db::fresh().await;
         let fake_catalog = FakeCatalog::new();
         let data = db.connect(DbRole::Data).await;
@@ -103,8 +108,12 @@ impl CustomerConsole {
             ..LedgerSettings::default()
         };
         let (ledger, tasks) = Ledger::open(data.clone(), &node, patient).await.unwrap();
+        let parts = Parts {
+            payments,
+            ..parts(data.clone(), people.clone(), &fake_catalog, settings)
+        };
         Self {
-            console: Console::new(parts(data.clone(), people.clone(), &fake_catalog, settings)),
+            console: Console::new(parts),
             db,
             fake_catalog,
             data,
@@ -130,7 +139,7 @@ impl CustomerConsole {
         };
         accounts::create(&mut tx, &new).await.unwrap();
         tx.commit().await.unwrap();
-        self.pay(account, Wallet::Paid, paid, "stripe").await;
+        self.pay(account, Wallet::Paid, paid, "manual").await;
         self.pay(account, Wallet::Trial, trial, "trial-credit")
             .await;
         account

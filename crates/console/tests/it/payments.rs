@@ -1,0 +1,8 @@
+//! Money in, over HTTP: a console with a real database, Stripe played by the simulator, webhooks sent by it.
+
+mod automatic;
+mod harness;
+mod many_events;
+mod reversals;
+mod routes;
+mod webhook;
