@@ -9,6 +9,7 @@ mod init;
 mod key;
 mod limit;
 mod losses;
+mod payment;
 mod people;
 mod provider;
 mod run;
@@ -37,6 +38,7 @@ pub(crate) use init::{DatabaseChoice, ETC_FOLDER, InitArguments, database as rea
 pub(crate) use key::{CreateKey, KeyCommand};
 pub(crate) use limit::{AccountLimits, LimitCommand, LimitOf, RateArguments, ScopeWord, SetLimit};
 pub(crate) use losses::LossArguments;
+pub(crate) use payment::{PaymentCommand, RefundPayment};
 pub(crate) use people::{Invite, OperatorCommand};
 pub(crate) use provider::{PassField, ProviderCommand};
 pub(crate) use run::RunArguments;
@@ -135,6 +137,10 @@ Examples:
   trunkline topup 1000 0.20 --trial"
     )]
     Topup(TopUpArguments),
+
+    /// List, refund and reconcile payments.
+    #[command(subcommand)]
+    Payment(PaymentCommand),
 
     /// Create, list and revoke redemption codes.
     #[command(subcommand)]

@@ -21,6 +21,7 @@ mod keyring_reseal;
 mod limit;
 mod losses;
 mod migrate;
+mod payment;
 mod people;
 mod provider;
 mod run;
@@ -36,7 +37,8 @@ use trunkline_db::{Database, Role};
 
 use crate::cli::{
     AccountCommand, BudgetCommand, CatalogCommand, Cli, CodeCommand, Command, ConfigCommand,
-    KeyCommand, KeyringCommand, LimitCommand, OperatorCommand, TopUpArguments, WorkflowCommand,
+    KeyCommand, KeyringCommand, LimitCommand, OperatorCommand, PaymentCommand, TopUpArguments,
+    WorkflowCommand,
 };
 use crate::config::{Config, DEFAULT_FILE, environment, load};
 use crate::output::Output;
@@ -62,6 +64,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Account(command) => on_database(DatabaseCommand::Account(command)).await?,
         Command::Operator(command) => on_database(DatabaseCommand::Operator(command)).await?,
         Command::Topup(command) => on_database(DatabaseCommand::Topup(command)).await?,
+        Command::Payment(command) => on_database(DatabaseCommand::Payment(command)).await?,
         Command::Code(command) => on_database(DatabaseCommand::Code(command)).await?,
         Command::Emails => emails::run(&configuration()?, output).await?,
         Command::Key(command) => on_database(DatabaseCommand::Key(command)).await?,
@@ -142,6 +145,7 @@ enum DatabaseCommand {
     Account(AccountCommand),
     Operator(OperatorCommand),
     Topup(TopUpArguments),
+    Payment(PaymentCommand),
     Code(CodeCommand),
     Key(KeyCommand),
     Budget(BudgetCommand),
@@ -205,6 +209,7 @@ async fn dispatch(
             account::low_balance(database, id, mark, output).await
         }
         DatabaseCommand::Topup(arguments) => topup::run(database, &arguments, output).await,
+        DatabaseCommand::Payment(command) => payment::run(config, database, &command, output).await,
         DatabaseCommand::Code(CodeCommand::Create(options)) => {
             code::create(database, &options, output).await
         }

@@ -9,6 +9,7 @@ mod layers;
 mod limits;
 mod mail;
 mod media;
+mod payments;
 mod providers;
 mod raw;
 mod roles;
@@ -26,6 +27,7 @@ use trunkline_blobs::MediaSettings;
 use trunkline_edge::settings::LimitSettings;
 use trunkline_gateway::{GenerationSettings, SocialSettings, VideoSettings};
 use trunkline_mail::MailSettings;
+use trunkline_payments::StripeSettings;
 use trunkline_types::{Money, NodeId, Secret};
 use trunkline_upstream::Roots;
 use trunkline_upstream::safe_fetch::SafeFetchSettings;
@@ -63,6 +65,8 @@ pub(crate) struct Config {
     pub(crate) webhooks: WebhookSettings,
     /// How emails are sent; none to keep them for the operator.
     pub(crate) mail: Option<MailSettings>,
+    /// How Stripe is reached; none to accept no payments.
+    pub(crate) stripe: Option<StripeSettings>,
     /// Where requests are counted over nodes; none to count in this process.
     pub(crate) redis: Option<Redis>,
     /// Default limits of keys.

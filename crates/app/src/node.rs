@@ -22,6 +22,7 @@ use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::LedgerTasks;
 use trunkline_limits::RedisSettings;
 use trunkline_mail::MailSettings;
+use trunkline_payments::StripeSettings;
 use trunkline_social::Cells;
 use trunkline_types::NodeId;
 use trunkline_upstream::safe_fetch::{SafeFetchSettings, SafeFetcher};
@@ -58,6 +59,8 @@ pub(crate) struct NodeConfig {
     pub(crate) console: SocketAddr,
     pub(crate) console_settings: ConsoleSettings,
     pub(crate) admin: SocketAddr,
+    /// Payments; none where no provider is configured, or no role of this node has to do with them.
+    pub(crate) payments: Option<PaymentsConfig>,
     /// Mail server; none to keep emails for the operator.
     pub(crate) mail: Option<MailSettings>,
     pub(crate) telemetry: Option<TelemetrySettings>,
@@ -65,6 +68,12 @@ pub(crate) struct NodeConfig {
     pub(crate) nats: Option<NatsSettings>,
     /// Where limits are counted over nodes; none to count them here.
     pub(crate) redis: Option<RedisSettings>,
+}
+
+/// How payments are made, and the database under the role console.
+pub(crate) struct PaymentsConfig {
+    pub(crate) stripe: StripeSettings,
+    pub(crate) database: Database,
 }
 
 /// A node that is running.
@@ -103,12 +112,8 @@ impl Node {
         let listeners = Listeners::bind(plan.addresses(), plan.edge_settings).await?;
         let addresses = listeners.addresses()?;
         let mut settings = open::with_port(plan.settings, plan.edge, addresses.edge);
-        let at_console = open::with_ports(
-            plan.console_settings,
-            plan.console,
-            addresses.console,
-            &mut settings,
-        );
+        let (configured, bound) = (plan.console, addresses.console);
+        let at_console = open::with_ports(plan.console_settings, configured, bound, &mut settings);
         let data = plan.data;
         let (ledger, ledger_tasks) = open::ledger(&data, &plan.name).await?;
         let author = ledger.node_epoch().clone();
@@ -137,6 +142,7 @@ impl Node {
         let reload = keyring::Reload::of(&plan.keyring, plan.keyring_file);
         let (mail, instance) = (plan.mail.as_ref(), &at_console.name);
         let mail_worker = open::mail_worker(mail, &data, &plan.keyring, instance)?;
+        let payments = open::payments(plan.payments, &client);
         let console = plan.people.clone().map(|people| ConsoleDeps {
             data: data.clone(),
             people,
@@ -144,6 +150,7 @@ impl Node {
             settings: at_console.clone(),
             client,
             proxies,
+            payments: payments.as_ref().map(|jobs| jobs.payments.clone()),
         });
         let worker = plan.roles.worker.then(|| JobContext {
             gateway: gateway.clone(),
@@ -151,6 +158,7 @@ impl Node {
             mail: mail_worker,
             media,
             retention: plan.retention,
+            payments,
         });
         let mut background =
             Background::start(&gateway, &data, listeners, console, worker, keeper, author);

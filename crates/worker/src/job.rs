@@ -10,6 +10,7 @@ use trunkline_blobs::Media;
 use trunkline_db::{Database, PollInterval, Signal};
 use trunkline_gateway::Services;
 use trunkline_mail::MailWorker;
+use trunkline_payments::Payments;
 
 /// The shortest wait after a failure.
 const AWAY: Duration = Duration::from_secs(1);
@@ -21,6 +22,15 @@ pub struct JobContext {
     pub mail: MailWorker,
     pub media: Media,
     pub retention: Retention,
+    /// None where no payment provider is configured.
+    pub payments: Option<PaymentJobs>,
+}
+
+/// What jobs of payments work with.
+pub struct PaymentJobs {
+    pub payments: Payments,
+    /// Under the role console: the data plane brings no money in.
+    pub database: Database,
 }
 
 /// How long data is kept.

@@ -1,5 +1,6 @@
 //! The table of jobs, one file each: what is done, how often it is looked for, and what wakes it.
 
+mod automatic_top_up;
 mod email_delivery;
 mod email_retention;
 mod event_relay;
@@ -7,6 +8,7 @@ mod event_retention;
 mod loss_metrics;
 mod media_retention;
 mod outbox_size;
+mod payment_reconciliation;
 mod prompt_retention;
 mod stored_response_retention;
 mod trial_expiry;
@@ -83,6 +85,19 @@ const JOBS: &[Job] = &[
         period: Duration::from_secs(10),
         wake: None,
         run: |context| Box::pin(trial_expiry::run(context)),
+    },
+    Job {
+        name: "automatic_top_up",
+        period: Duration::from_secs(5),
+        wake: None,
+        run: |context| Box::pin(automatic_top_up::run(context)),
+    },
+    Job {
+        name: "payment_reconciliation",
+        // It is due once a day, over all nodes.
+        period: Duration::from_secs(600),
+        wake: None,
+        run: |context| Box::pin(payment_reconciliation::run(context)),
     },
     Job {
         name: "stored_response_retention",

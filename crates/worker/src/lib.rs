@@ -14,5 +14,5 @@
 mod job;
 mod jobs;
 
-pub use job::{JobContext, Retention};
+pub use job::{JobContext, PaymentJobs, Retention};
 pub use jobs::start;

@@ -39,7 +39,7 @@ use self::postgres::OwnPostgres;
 use self::seed::Ground;
 use self::sign_in::SignInLink;
 use crate::config::{Config, DrainTimes, Roles};
-use crate::node::{Node, NodeConfig};
+use crate::node::{Node, NodeConfig, PaymentsConfig};
 use crate::output::Output;
 
 /// Where a lasting one keeps its things, below the current directory.
@@ -175,6 +175,10 @@ fn plan(
     folder: &Folder,
     supplies: Supplies,
 ) -> anyhow::Result<NodeConfig> {
+    let payments = config.stripe.clone().map(|stripe| PaymentsConfig {
+        stripe,
+        database: supplies.people.clone(),
+    });
     let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     let listen = |configured| if options.ephemeral { any } else { configured };
     Ok(NodeConfig {
@@ -204,6 +208,7 @@ fn plan(
             ..super::serve::console(config)
         },
         admin: any,
+        payments,
         mail: config.mail.clone(),
         telemetry: super::serve::telemetry(config),
         nats: super::serve::nats(config),

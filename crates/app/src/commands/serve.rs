@@ -18,7 +18,7 @@ use trunkline_worker::Retention;
 
 use super::{channel, database, keyring};
 use crate::config::{Config, Role, Roles};
-use crate::node::{Node, NodeConfig};
+use crate::node::{Node, NodeConfig, PaymentsConfig};
 use crate::output::Output;
 
 /// Serves until SIGTERM, SIGINT, or another process of the same name.
@@ -37,7 +37,8 @@ pub(super) async fn run(
         true => Some(people(config).await?),
         false => None,
     };
-    let node = Box::pin(Node::start(plan(config, roles, data, people)?)).await?;
+    let payments = payments(config, roles, people.as_ref()).await?;
+    let node = Box::pin(Node::start(plan(config, roles, data, people, payments)?)).await?;
     let link = node.setup_link().await?;
     greet(config, &node, link.as_deref(), output);
     let mut terminate = signal(SignalKind::terminate())?;
@@ -63,6 +64,7 @@ fn plan(
     roles: Roles,
     data: Database,
     people: Option<Database>,
+    payments: Option<PaymentsConfig>,
 ) -> anyhow::Result<NodeConfig> {
     Ok(NodeConfig {
         name: config.node.clone(),
@@ -109,6 +111,7 @@ fn plan(
         console: config.console.listen,
         console_settings: console(config),
         admin: config.admin_listen,
+        payments,
         mail: config.mail.clone(),
         telemetry: telemetry(config),
         nats: nats(config),
@@ -123,6 +126,29 @@ async fn people(config: &Config) -> anyhow::Result<Database> {
         "a node with the role console needs the database role trunkline_console too: set \
          console.database_url to a login of that role, or do without the role console (node.roles)",
     )
+}
+
+/// Payments of a node that takes them or runs their jobs.
+async fn payments(
+    config: &Config,
+    roles: Roles,
+    people: Option<&Database>,
+) -> anyhow::Result<Option<PaymentsConfig>> {
+    let Some(stripe) = config
+        .stripe
+        .clone()
+        .filter(|_| roles.console || roles.worker)
+    else {
+        return Ok(None);
+    };
+    let database = match people {
+        Some(people) => people.clone(),
+        None => database::open(config, DbRole::Console).await.context(
+            "a node with the role worker books payments under the database role trunkline_console: set \
+             console.database_url to a login of that role, or leave [payments] out on this node",
+        )?,
+    };
+    Ok(Some(PaymentsConfig { stripe, database }))
 }
 
 /// What people find at the console.

@@ -65,6 +65,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let social = check.social(raw.social);
     let studio = check.uploads(raw.uploads);
     let mail = check.mail(&raw.mail, &raw.upstream.extra_roots);
+    let stripe = check.payments(&raw.payments);
     let events = check.events(&raw.nats, &raw.events);
     let webhooks = check.webhooks(&raw.webhooks);
     let (redis, limits) = (check.redis(&raw.redis), check.limits(&raw.limits));
@@ -80,6 +81,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
             social: social?,
             studio: studio?,
             mail: mail?,
+            stripe: stripe?,
             events: events?,
             webhooks: webhooks?,
             redis: redis?,

@@ -22,6 +22,7 @@ pub(super) struct RawConfig {
     pub(super) social: RawSocial,
     pub(super) uploads: RawUploads,
     pub(super) mail: RawMail,
+    pub(super) payments: RawPayments,
     pub(super) nats: RawNats,
     pub(super) events: RawEvents,
     pub(super) webhooks: RawWebhooks,
@@ -187,6 +188,14 @@ pub(super) struct RawMail {
     pub(super) smtp: Secret,
     pub(super) from: String,
     pub(super) timeout_seconds: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawPayments {
+    pub(super) stripe_key_file: String,
+    pub(super) stripe_webhook_secret_file: String,
+    pub(super) stripe_api: String,
 }
 
 #[derive(Debug, Deserialize)]

@@ -3,6 +3,7 @@
 mod console;
 mod engines;
 mod mail;
+mod payments;
 mod providers;
 mod social;
 
@@ -85,7 +86,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     let keys = Layers::read(Some(Path::new("/dev/null")), &[])
         .unwrap()
         .keys();
-    assert_eq!(keys.len(), 81, "{keys:?}");
+    assert_eq!(keys.len(), 84, "{keys:?}");
     // One good value for each key, so that a key without a row here fails the test.
     let good = [
         ("edge.listen", "127.0.0.1:1"),
@@ -156,6 +157,9 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("mail.smtp", "smtp://u:p@mail.example"),
         ("mail.from", "mail@example.com"),
         ("mail.timeout_seconds", "31"),
+        ("payments.stripe_key_file", "/nowhere"),
+        ("payments.stripe_webhook_secret_file", "/nowhere"),
+        ("payments.stripe_api", "http://127.0.0.1:4"),
         ("nats.url", "nats://u:p@h:4222"),
         ("nats.replicas", "3"),
         ("events.max_connections", "26"),

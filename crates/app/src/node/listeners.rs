@@ -17,6 +17,7 @@ use trunkline_edge::authenticate::KeyOwner;
 use trunkline_edge::listener::{BoundListener, EdgeSettings, MountedService, caller_address};
 use trunkline_gateway::{Router, Services, admin_listener};
 use trunkline_keyring::{Keyring, SystemRandom};
+use trunkline_payments::Payments;
 use trunkline_store::Network;
 use trunkline_store::tasks::Task;
 use trunkline_upstream::Client;
@@ -116,6 +117,7 @@ pub(super) struct ConsoleDeps {
     pub(super) client: Client,
     /// Whose word for the caller's address is taken.
     pub(super) proxies: Vec<Network>,
+    pub(super) payments: Option<Payments>,
 }
 
 impl ConsoleDeps {
@@ -136,6 +138,7 @@ impl ConsoleDeps {
             settings: self.settings,
             callers: Arc::new(move |headers, peer| caller_address(headers, peer, &proxies)),
             client: self.client,
+            payments: self.payments,
             gateway: Arc::new(ConsoleGateway(gateway.clone())),
             request_ids: Arc::new(move || ids.request_id()),
         });

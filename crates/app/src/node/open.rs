@@ -12,12 +12,16 @@ use trunkline_db::Database;
 use trunkline_db::bus::{Bus, NatsSettings};
 use trunkline_edge::telemetry::{Telemetry, TelemetrySettings};
 use trunkline_gateway::{Services, Settings};
-use trunkline_keyring::Keyring;
+use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, partitions};
 use trunkline_limits::{Limits, RedisSettings, SyncTask};
 use trunkline_mail::{MailSettings, MailWorker, Mailer};
+use trunkline_payments::{Payments, Stripe};
 use trunkline_types::NodeId;
 use trunkline_upstream::Client;
+use trunkline_worker::PaymentJobs;
+
+use super::PaymentsConfig;
 
 /// The exporter of traces, where there is one.
 pub(super) struct Traces {
@@ -81,6 +85,16 @@ pub(super) fn mail_worker(
         instance_name,
         mailer,
     ))
+}
+
+/// Payments, for the console and for jobs.
+pub(super) fn payments(config: Option<PaymentsConfig>, client: &Client) -> Option<PaymentJobs> {
+    let config = config?;
+    let stripe = Stripe::new(config.stripe, client.clone());
+    Some(PaymentJobs {
+        payments: Payments::new(Arc::new(stripe), Arc::new(SystemRandom)),
+        database: config.database,
+    })
 }
 
 /// The way to the collector of traces, and what walks it.
