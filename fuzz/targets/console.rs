@@ -22,7 +22,7 @@ const MAX_MESSAGE_CHARS: usize = 300;
 const FOREIGN: char = 'Z';
 const UNKNOWN: &str = "no such field";
 
-const CHECKS: [fn(&[u8]); 23] = [
+const CHECKS: [fn(&[u8]); 25] = [
     check::<bodies::SetupBody>,
     check::<bodies::SignInBody>,
     check::<bodies::SwitchBody>,
@@ -46,6 +46,8 @@ const CHECKS: [fn(&[u8]); 23] = [
     check::<bodies::BudgetsBody>,
     check::<bodies::LowBalanceThreshold>,
     check::<bodies::RedeemBody>,
+    check::<bodies::CheckoutBody>,
+    check::<bodies::AutomaticTopUpBody>,
 ];
 
 fuzz_target!(|data: &[u8]| {

@@ -101,7 +101,7 @@ impl Payments {
                 tracing::warn!(payment = %payment.id, account = %payment.account, %error, "automatic top-up failed");
                 Fact::Failed {
                     payment: payment.id,
-                    reason: error.to_string(),
+                    reason: error.for_customer(),
                 }
             }
             Err(error) => return Err(error),

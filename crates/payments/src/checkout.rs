@@ -60,7 +60,7 @@ impl Payments {
         let noted = match &opened {
             Ok(page) => payments::set_checkout(&mut tx, id, &page.id).await,
             Err(error) => {
-                let failed = payments::set_failed(&mut tx, id, &error.to_string()).await;
+                let failed = payments::set_failed(&mut tx, id, &error.for_customer()).await;
                 failed.map(|_| ())
             }
         };

@@ -43,3 +43,16 @@ pub enum PaymentError {
     #[error("payment {0} was booked before with another account or amount; nothing was done")]
     Different(String),
 }
+
+// === impl ProviderError ===
+
+impl ProviderError {
+    /// The reason as customers see it: what the bank says of their method, and nothing of the operator's account.
+    pub(crate) fn for_customer(&self) -> String {
+        match self {
+            Self::Declined(_) => self.to_string(),
+            Self::Unavailable(_) => "the payment provider was unavailable".to_owned(),
+            Self::Rejected(_) => "the payment could not be started".to_owned(),
+        }
+    }
+}

@@ -31,6 +31,8 @@ mod limits;
 #[cfg(test)]
 mod money;
 #[cfg(test)]
+mod payments;
+#[cfg(test)]
 mod people;
 #[cfg(test)]
 mod platforms;
