@@ -209,7 +209,9 @@ async fn dispatch(
             account::low_balance(database, id, mark, output).await
         }
         DatabaseCommand::Topup(arguments) => topup::run(database, &arguments, output).await,
-        DatabaseCommand::Payment(command) => payment::run(config, database, &command, output).await,
+        DatabaseCommand::Payment(command) => {
+            Box::pin(payment::run(config, database, &command, output)).await
+        }
         DatabaseCommand::Code(CodeCommand::Create(options)) => {
             code::create(database, &options, output).await
         }
