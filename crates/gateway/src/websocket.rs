@@ -1,5 +1,7 @@
-//! WebSockets on both sides: handshakes, bounds of buffers and frames, close codes. What frames mean is the
-//! operation's.
+//! WebSockets on both sides: handshakes, bounds of buffers and frames, the clock of a connection, close codes. What
+//! frames mean is the operation's.
+
+use std::time::Duration;
 
 use futures_util::SinkExt as _;
 use futures_util::stream::{SplitSink, SplitStream};
@@ -8,9 +10,10 @@ use http::header::{
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use http::{HeaderMap, HeaderValue, StatusCode};
-use hyper::upgrade::Upgraded;
+use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
-use serde_json::json;
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
@@ -19,8 +22,10 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use trunkline_types::RequestId;
 
+use crate::detach::respond;
 use crate::error::{ApiError, ErrorCode};
-use crate::response::{Response, ResponseBody};
+use crate::response::{Responder, Response, ResponseBody};
+use crate::settings::RealtimeSettings;
 
 /// The largest message: 15 MiB of audio as base64, and what stands around it.
 const MAX_MESSAGE_BYTES: usize = 24 << 20;
@@ -28,6 +33,16 @@ const MAX_MESSAGE_BYTES: usize = 24 << 20;
 const READ_BUFFER_BYTES: usize = 8 << 10;
 /// The close code of a server that is overloaded.
 const TRY_LATER: u16 = 1_013;
+/// How long a client may take to switch, and to take an error.
+pub(crate) const SWITCH_WAIT: Duration = Duration::from_secs(10);
+/// Between two looks at the clock of a connection.
+pub(crate) const LOOK: Duration = Duration::from_millis(500);
+/// How long the other side has to answer a close.
+pub(crate) const CLOSE_WAIT: Duration = Duration::from_secs(2);
+/// How long a frame may wait for its reader.
+const WRITE_WAIT: Duration = Duration::from_secs(30);
+/// Pings without any frame after which a client has gone.
+const LOST_PINGS: u32 = 3;
 const VERSION: &str = "13";
 const PROTOCOL: &str = "websocket";
 
@@ -42,6 +57,70 @@ pub(crate) struct Handshake {
     /// The sub-protocols that it offers.
     pub(crate) protocols: Vec<String>,
 }
+
+/// When a connection began, and when something came last.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConnectionClock {
+    began: Instant,
+    pinged: Instant,
+    /// The last frame of the client, answers to pings included.
+    received: Instant,
+    /// The last event of either side.
+    active: Instant,
+}
+
+/// What the clock of a connection asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConnectionDue {
+    Nothing,
+    Ping,
+    /// The client answers no ping.
+    ClientGone,
+    /// It has lasted too long, or nothing has happened for long.
+    Expired,
+}
+
+// === impl ConnectionClock ===
+
+impl ConnectionClock {
+    pub(crate) fn start() -> Self {
+        let now = Instant::now();
+        Self {
+            began: now,
+            pinged: now,
+            received: now,
+            active: now,
+        }
+    }
+
+    /// The client has sent a frame. An answer to a ping is no event.
+    pub(crate) fn received(&mut self, is_event: bool) {
+        self.received = Instant::now();
+        if is_event {
+            self.active = self.received;
+        }
+    }
+
+    /// An event goes to the client.
+    pub(crate) fn active(&mut self) {
+        self.active = Instant::now();
+    }
+
+    pub(crate) fn due(&mut self, settings: &RealtimeSettings) -> ConnectionDue {
+        if self.received.elapsed() > settings.ping.saturating_mul(LOST_PINGS) {
+            ConnectionDue::ClientGone
+        } else if self.began.elapsed() > settings.longest || self.active.elapsed() > settings.idle {
+            ConnectionDue::Expired
+        } else if self.pinged.elapsed() >= settings.ping {
+            self.pinged = Instant::now();
+            ConnectionDue::Ping
+        } else {
+            ConnectionDue::Nothing
+        }
+    }
+}
+
+// === impl Handshake ===
 
 impl Handshake {
     /// Reads a handshake; none if the request is no upgrade to a WebSocket.
@@ -83,6 +162,19 @@ impl Handshake {
             headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol));
         }
         response
+    }
+
+    /// Switches to the WebSocket. None if the client has gone.
+    pub(crate) async fn switch(
+        &self,
+        upgrade: OnUpgrade,
+        protocol: Option<&'static str>,
+        responder: Responder,
+    ) -> Option<Socket> {
+        respond(responder, Ok(self.response(protocol)));
+        let connection = tokio::time::timeout(SWITCH_WAIT, upgrade).await;
+        let connection = connection.ok()?.ok()?;
+        Some(socket(connection, Role::Server).await)
     }
 }
 
@@ -137,19 +229,35 @@ pub(crate) fn close_code(error: &ErrorCode) -> CloseCode {
     }
 }
 
-/// An error as an event.
-pub(crate) fn error_event(error: &ApiError, request: RequestId, pages: &str) -> String {
+/// The fields of an error in an event.
+pub(crate) fn error_fields(
+    error: &ApiError,
+    request: RequestId,
+    pages: &str,
+) -> Map<String, Value> {
     let body = error.error_body(request, pages);
     let mut fields = body.extras;
     fields.insert("type".to_owned(), body.family.into());
     fields.insert("code".to_owned(), body.code.into());
     fields.insert("message".to_owned(), body.message.into());
     fields.insert("param".to_owned(), body.param.into());
-    fields.insert("event_id".to_owned(), serde_json::Value::Null);
     fields.insert("request_id".to_owned(), body.request_id.into());
     fields.insert("doc_url".to_owned(), body.doc_url.into());
+    fields
+}
+
+/// An error as an event.
+pub(crate) fn error_event(error: &ApiError, request: RequestId, pages: &str) -> String {
+    let mut fields = error_fields(error, request, pages);
+    fields.insert("event_id".to_owned(), Value::Null);
     let event = format!("event_{}", request.uuid().simple());
     json!({ "type": "error", "event_id": event, "error": fields }).to_string()
+}
+
+/// Sends a frame. False if its reader has gone, or takes nothing for too long.
+pub(crate) async fn send(writer: &mut SocketWriter, message: Message) -> bool {
+    let sent = tokio::time::timeout(WRITE_WAIT, writer.send(message)).await;
+    matches!(sent, Ok(Ok(())))
 }
 
 /// Closes with a code and the beginning of a text.

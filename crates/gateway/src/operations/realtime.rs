@@ -11,7 +11,6 @@ mod turn;
 mod turns;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL};
 use hyper::upgrade::OnUpgrade;
@@ -29,14 +28,12 @@ use crate::pipeline::accept;
 use crate::request_context::RequestContext;
 use crate::response::{Responder, Response};
 use crate::services::Services;
-use crate::websocket::{Handshake, Socket, close, close_code, error_event, socket};
+use crate::websocket::{Handshake, SWITCH_WAIT, Socket, close, close_code, error_event, socket};
 
 /// Its name in policies and usage rows.
 pub(crate) const REALTIME: &str = "realtime";
 /// The sub-protocol of the interface.
 const PROTOCOL: &str = "realtime";
-/// How long a client may take to switch, and to take an error.
-const SWITCH_WAIT: Duration = Duration::from_secs(10);
 
 /// A client that waits for the answer to its handshake.
 struct PendingClient {
@@ -93,10 +90,10 @@ pub(crate) async fn open(paid: PaidRequest<'_>) -> Result<Response, ApiError> {
 impl PendingClient {
     /// Switches to the WebSocket. None if the client has gone.
     async fn switch(self, responder: Responder) -> Option<Socket> {
-        respond(responder, Ok(self.handshake.response(Some(PROTOCOL))));
-        let connection = tokio::time::timeout(SWITCH_WAIT, self.upgrade).await;
-        let connection = connection.ok()?.ok()?;
-        Some(socket(connection, Role::Server).await)
+        let Self {
+            handshake, upgrade, ..
+        } = self;
+        handshake.switch(upgrade, Some(PROTOCOL), responder).await
     }
 
     /// Refuses a connection that was accepted.

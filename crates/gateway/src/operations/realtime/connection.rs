@@ -1,9 +1,8 @@
 //! One connection: two directions side by side, what watches over them, and the end of it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
@@ -19,16 +18,10 @@ use super::turns::{State, Turns};
 use crate::channels::Channel;
 use crate::error::{ApiError, ErrorCode};
 use crate::response::Responder;
-use crate::websocket::{SocketReader, SocketWriter, close, close_code, error_event};
-
-/// Between two looks at the limits of a connection.
-const LOOK: Duration = Duration::from_millis(500);
-/// Pings without any frame after which a client has gone.
-const LOST_PINGS: u32 = 3;
-/// How long a frame may wait for its reader.
-const WRITE_WAIT: Duration = Duration::from_secs(30);
-/// How long the other side has to answer a close.
-const CLOSE_WAIT: Duration = Duration::from_secs(2);
+use crate::websocket::{
+    CLOSE_WAIT, ConnectionClock, ConnectionDue, LOOK, SocketReader, SocketWriter, close,
+    close_code, error_event, send,
+};
 
 pub(super) struct Connection {
     pub(super) turns: Turns,
@@ -48,7 +41,7 @@ pub(super) struct Connection {
 /// When something came last.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
-    client: Instant,
+    clock: ConnectionClock,
     upstream: Instant,
 }
 
@@ -119,10 +112,9 @@ impl Connection {
         client: SocketWriter,
         upstream: SocketWriter,
     ) -> Self {
-        let now = Instant::now();
         let seen = Seen {
-            client: now,
-            upstream: now,
+            clock: ConnectionClock::start(),
+            upstream: Instant::now(),
         };
         Self {
             turns,
@@ -149,18 +141,14 @@ impl Connection {
 
     pub(super) async fn to_client(&self, text: impl Into<Message>) -> Result<(), Finish> {
         let mut writer = self.client.lock().await;
-        match tokio::time::timeout(WRITE_WAIT, writer.send(text.into())).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(Finish::ClientGone),
-        }
+        let sent = send(&mut writer, text.into()).await;
+        sent.then_some(()).ok_or(Finish::ClientGone)
     }
 
     pub(super) async fn to_upstream(&self, text: impl Into<Message>) -> Result<(), Finish> {
         let mut writer = self.upstream.lock().await;
-        match tokio::time::timeout(WRITE_WAIT, writer.send(text.into())).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(Finish::UpstreamGone(None)),
-        }
+        let sent = send(&mut writer, text.into()).await;
+        sent.then_some(()).ok_or(Finish::UpstreamGone(None))
     }
 
     /// An error that ends nothing.
@@ -184,32 +172,34 @@ impl Connection {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    pub(super) fn client_seen(&self) {
-        self.seen().client = Instant::now();
+    pub(super) fn client_seen(&self, is_event: bool) {
+        self.seen().clock.received(is_event);
     }
 
     pub(super) fn upstream_seen(&self) {
-        self.seen().upstream = Instant::now();
+        let mut seen = self.seen();
+        seen.upstream = Instant::now();
+        seen.clock.active();
     }
 
     /// Waits until a limit of the connection is reached.
     async fn watch(&self) -> Finish {
         let services = &self.turns.services;
-        let settings = &services.settings.realtime;
-        let began = Instant::now();
-        let mut pinged = began;
         loop {
             tokio::time::sleep(LOOK).await;
-            let seen = *self.seen();
-            let silent = seen.client.elapsed();
-            let idle = silent.min(seen.upstream.elapsed());
-            if self.turns.context.watch.is_gone()
-                || silent > settings.ping.saturating_mul(LOST_PINGS)
-            {
+            if self.turns.context.watch.is_gone() {
                 return Finish::ClientGone;
             }
-            if began.elapsed() > settings.longest || idle > settings.idle {
-                return Finish::Expired;
+            let due = self.seen().clock.due(&services.settings.realtime);
+            match due {
+                ConnectionDue::ClientGone => return Finish::ClientGone,
+                ConnectionDue::Expired => return Finish::Expired,
+                ConnectionDue::Ping => {
+                    if let Err(finish) = self.to_client(Message::Ping(Vec::new().into())).await {
+                        return finish;
+                    }
+                }
+                ConnectionDue::Nothing => {}
             }
             if let Err(error) = self.turns.caller.refresh(&services.edge)
                 && !error.kind.is_retryable()
@@ -217,17 +207,11 @@ impl Connection {
                 return error.into();
             }
             let is_running = !self.state.lock().await.running.is_empty();
-            if is_running && seen.upstream.elapsed() > services.settings.stream_idle {
+            if is_running && self.seen().upstream.elapsed() > services.settings.stream_idle {
                 return Finish::UpstreamGone(None);
             }
             if services.is_draining() && !is_running {
                 return Finish::Drained;
-            }
-            if pinged.elapsed() >= settings.ping {
-                pinged = Instant::now();
-                if let Err(finish) = self.to_client(Message::Ping(Vec::new().into())).await {
-                    return finish;
-                }
             }
         }
     }

@@ -25,7 +25,7 @@ impl Connection {
                 Some(Ok(message)) => message,
                 Some(Err(_)) | None => return Finish::ClientGone,
             };
-            self.client_seen();
+            self.client_seen(message.is_text());
             let passed = match message {
                 Message::Text(text) => self.client_text(text.as_str()).await,
                 Message::Binary(_) => {
