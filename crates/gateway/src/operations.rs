@@ -5,6 +5,7 @@ pub(crate) mod chat;
 mod exact_price;
 pub(crate) mod generation;
 pub(crate) mod realtime;
+pub(crate) mod responses_socket;
 pub(crate) mod social;
 pub(crate) mod video;
 mod whole;

@@ -7,6 +7,7 @@ use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use trunkline_ledger::Outcome;
 
+use crate::authenticate::authenticate;
 use crate::caller::Caller;
 use crate::channels::Channel;
 use crate::detach::{detach, respond};
@@ -95,6 +96,20 @@ pub(crate) async fn accept<O: Operation>(
     })
 }
 
+/// Authenticate and permit: a connection whose messages are requests, parsed one by one.
+pub(crate) fn accept_connection(
+    services: &Services,
+    context: &RequestContext,
+    request: &Request<Incoming>,
+    endpoint: &str,
+) -> Result<(Caller, InFlightPermit), ApiError> {
+    context.mark_billable(request);
+    let caller = authenticate(&services.edge, context, request, endpoint)?;
+    let permit = services.edge.acquire(caller.account.id, 0)?;
+    context.step(Step::Permit);
+    Ok((caller, permit))
+}
+
 /// Alias, offer, quote, max cost, route, rate limits.
 pub(crate) async fn price_and_admit<O: Operation>(
     services: &Services,
@@ -161,11 +176,11 @@ pub(crate) async fn admit<P: PricedOperation>(
     Ok(())
 }
 
-/// One of many executions of a connection that was accepted, under an id of its own: everything from the alias on.
+/// One of many executions of a connection that was accepted, in a context of its own: everything from the alias on.
 /// The responder gets the error of one that does not begin.
 pub(crate) async fn execute<O>(
     services: &Services,
-    connection: &RequestContext,
+    context: &Arc<RequestContext>,
     caller: Caller,
     headers: &HeaderMap,
     operation: O,
@@ -174,14 +189,13 @@ pub(crate) async fn execute<O>(
     O: Operation,
     O::Priced: Execution,
 {
-    let context = Arc::new(connection.execution(services.request_id()));
     let admitted = async {
-        let priced = price(services, &context, caller, headers, operation).await?;
-        admit(services, &context, headers, &priced).await?;
+        let priced = price(services, context, caller, headers, operation).await?;
+        admit(services, context, headers, &priced).await?;
         Ok(priced)
     };
     match admitted.await {
-        Ok(execution) => run(services, &context, execution, responder).await,
+        Ok(execution) => run(services, context, execution, responder).await,
         Err(error) => {
             context.failed(&error);
             respond(responder, Err(error));

@@ -27,6 +27,7 @@ use crate::operation::Received;
 use crate::operations::ROUTES;
 use crate::operations::chat::{Chat, ChatRoute};
 use crate::operations::realtime::{self, client_secret};
+use crate::operations::responses_socket;
 use crate::operations::social::{Social, SocialRoute, pages};
 use crate::operations::video::{Shape, cancel, content, views};
 use crate::paid_route::{PaidRequest, Run};
@@ -52,6 +53,8 @@ enum Route<'a> {
     Read(Read<'a>),
     /// Videos: make one, or list them.
     Videos,
+    /// Responses: one of a request, or many over a WebSocket.
+    Responses,
     /// Where customers look after themselves.
     Account(AccountRoute<'a>),
     /// A signed link.
@@ -70,6 +73,7 @@ enum Paid<'a> {
     Social(&'a str, &'a str),
     SocialPages(&'a str, &'a str),
     Realtime,
+    ResponsesSocket,
 }
 
 #[derive(Clone, Copy)]
@@ -105,11 +109,6 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response, ApiError> {
     let uri = request.uri().clone();
-    let upgrades = request.headers().contains_key(http::header::UPGRADE);
-    if upgrades && uri.path() == "/v1/responses" {
-        let text = "Responses over WebSocket is not supported; use POST /v1/responses";
-        return Err(ApiError::new(ErrorCode::NoWebSocket, text));
-    }
     let route = match_route(uri.path()).with_method(request.method());
     if let Some(allowed) = route.methods()
         && !allowed.contains(request.method())
@@ -127,7 +126,7 @@ async fn answer(
             let text = format!("the path contains `/v1` twice; call `/v1/{rest}`");
             Err(ApiError::new(ErrorCode::NotFound, text))
         }
-        Route::Unknown => Err(account_routes::nothing_there()),
+        Route::Unknown | Route::Responses => Err(account_routes::nothing_there()),
         Route::Paid(paid) => execute(services, context, paid, request).await,
         Route::Videos if request.method() == Method::POST => {
             let paid = PaidRequest {
@@ -201,6 +200,14 @@ async fn execute(
                 request,
             };
             Box::pin(realtime::open(paid)).await
+        }
+        Paid::ResponsesSocket => {
+            let paid = PaidRequest {
+                services,
+                context,
+                request,
+            };
+            Box::pin(responses_socket::open(paid)).await
         }
     }
 }
@@ -294,7 +301,7 @@ fn match_route(path: &str) -> Route<'_> {
         "/v1/messages/count_tokens" => {
             Route::FreeBody(FreeBody::CountTokens(MESSAGES, PathParams::default()))
         }
-        "/v1/responses" => Route::Paid(Paid::Chat(RESPONSES, PathParams::default())),
+        "/v1/responses" => Route::Responses,
         "/v1/embeddings" => Route::Paid(Paid::Chat(EMBEDDINGS, PathParams::default())),
         "/v1/rerank" => Route::Paid(Paid::Chat(RERANK, PathParams::default())),
         "/v1/moderations" => Route::Paid(Paid::Chat(MODERATIONS, PathParams::default())),
@@ -391,6 +398,7 @@ fn format_of(path: &str) -> Format {
     match match_route(path) {
         Route::Paid(Paid::Chat(endpoint, _))
         | Route::FreeBody(FreeBody::CountTokens(endpoint, _)) => endpoint.format,
+        Route::Responses => RESPONSES.format,
         Route::Read(Read::Models { beta: true } | Read::Model { beta: true, .. }) => Format::Gemini,
         Route::Root
         | Route::Live
@@ -416,18 +424,23 @@ fn is_legacy_poll(method: &Method, path: &str) -> bool {
 impl Route<'_> {
     /// What is read under one method is forgotten under another.
     fn with_method(self, method: &Method) -> Self {
-        if let Self::Read(Read::Stored(Task::ReadResponse, id)) = self
-            && method == Method::DELETE
-        {
-            return Self::Read(Read::Stored(Task::DeleteResponse, id));
+        match self {
+            Self::Read(Read::Stored(Task::ReadResponse, id)) if method == Method::DELETE => {
+                Self::Read(Read::Stored(Task::DeleteResponse, id))
+            }
+            Self::Responses if method == Method::POST => {
+                Self::Paid(Paid::Chat(RESPONSES, PathParams::default()))
+            }
+            Self::Responses if method == Method::GET => Self::Paid(Paid::ResponsesSocket),
+            other => other,
         }
-        self
     }
 
     fn methods(&self) -> Option<&'static [Method]> {
         const READ: &[Method] = &[Method::GET, Method::HEAD];
         const GET: &[Method] = &[Method::GET];
         const WRITE: &[Method] = &[Method::POST];
+        const OPENED: &[Method] = &[Method::GET, Method::POST];
         const LISTED: &[Method] = &[Method::GET, Method::HEAD, Method::POST];
         const KEPT: &[Method] = &[Method::GET, Method::HEAD, Method::DELETE];
         match self {
@@ -438,7 +451,10 @@ impl Route<'_> {
             Self::Read(Read::Stored(Task::CancelResponse, _)) => Some(WRITE),
             Self::Root | Self::Live | Self::Ready | Self::Media | Self::Read(_) => Some(READ),
             Self::Account(account_route) => account_route.methods(),
-            Self::Paid(Paid::Social(..) | Paid::SocialPages(..) | Paid::Realtime) => Some(GET),
+            Self::Paid(
+                Paid::Social(..) | Paid::SocialPages(..) | Paid::Realtime | Paid::ResponsesSocket,
+            ) => Some(GET),
+            Self::Responses => Some(OPENED),
             Self::Videos => Some(LISTED),
             Self::Paid(_) | Self::FreeBody(_) => Some(WRITE),
             Self::Doubled(_) | Self::Unknown => None,

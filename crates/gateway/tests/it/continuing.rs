@@ -241,18 +241,6 @@ async fn what_was_not_kept_cannot_be_continued_and_the_way_out_is_told() {
 }
 
 #[tokio::test]
-async fn a_websocket_to_responses_is_answered_426_so_that_clients_fall_back() {
-    let harness = harness().await;
-    let upgrade = [("upgrade", "websocket"), ("connection", "upgrade")];
-    let answer = harness.send_with(Method::GET, "/v1/responses", Bytes::new(), &upgrade);
-    let got = GatewayResponse::read(answer.await).await;
-    assert_eq!(got.status, 426, "{}", got.text());
-    assert_eq!(got.code(), "websocket_not_supported");
-    let plain = harness.call(Method::GET, "/v1/responses").await;
-    assert_eq!(plain.status, 405);
-}
-
-#[tokio::test]
 async fn a_key_that_may_not_use_responses_reads_none() {
     let harness = harness().await;
     let id = id_of(&harness.respond(&ask("Keep [[tokens:2]]")).await);

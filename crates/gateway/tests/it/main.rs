@@ -132,6 +132,7 @@ mod realtime;
 mod recorded_upstream;
 #[cfg(test)]
 mod response;
+mod responses_socket;
 #[cfg(test)]
 mod rules;
 #[cfg(test)]

@@ -2,6 +2,6 @@
 
 mod access;
 mod ends;
-mod harness;
+pub(crate) mod harness;
 mod money;
 mod session;

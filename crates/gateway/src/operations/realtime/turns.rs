@@ -134,7 +134,8 @@ impl Turns {
             begun: Some(begun),
             open,
         });
-        let (services, context) = (Arc::clone(&self.services), Arc::clone(&self.context));
+        let services = Arc::clone(&self.services);
+        let context = Arc::new(self.context.execution(services.request_id()));
         let headers = Arc::clone(&self.headers);
         beside(&self.services, async move {
             execute(&services, &context, caller, &headers, operation, responder).await;

@@ -1,0 +1,68 @@
+//! `GET /v1/responses`: Responses over WebSocket. One socket, many turns: each `response.create` is an execution of
+//! what `POST /v1/responses` executes, and the events of its stream are messages.
+
+mod connection;
+mod conversation;
+mod lanes;
+mod message;
+mod turn;
+
+use std::sync::{Arc, Mutex};
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName};
+
+use self::conversation::KeptResponses;
+use crate::caller::Caller;
+use crate::detach::detach;
+use crate::endpoint::RESPONSES;
+use crate::error::{ApiError, ErrorCode};
+use crate::paid_route::PaidRequest;
+use crate::pipeline::accept_connection;
+use crate::request_context::RequestContext;
+use crate::response::Response;
+use crate::services::Services;
+use crate::websocket::Handshake;
+
+/// What the turns of a connection share.
+struct Accepted {
+    services: Arc<Services>,
+    context: Arc<RequestContext>,
+    caller: Caller,
+    headers: HeaderMap,
+    kept: Mutex<KeptResponses>,
+}
+
+/// Accepts a connection.
+pub(crate) async fn open(paid: PaidRequest<'_>) -> Result<Response, ApiError> {
+    let PaidRequest {
+        services,
+        context,
+        mut request,
+    } = paid;
+    // Clients that try this first go on with `POST` after a 426.
+    let Some(handshake) = Handshake::read(request.headers()) else {
+        let text = "connect with a WebSocket over HTTP/1.1, or use POST /v1/responses";
+        return Err(ApiError::new(ErrorCode::NoWebSocket, text));
+    };
+    let (caller, permit) = accept_connection(services, context, &request, RESPONSES.name)?;
+    let upgrade = hyper::upgrade::on(&mut request);
+    let (head, _) = request.into_parts();
+    let mut headers = head.headers;
+    // The connection may last for an hour.
+    headers.remove(AUTHORIZATION);
+    headers.remove(HeaderName::from_static("x-api-key"));
+    let accepted = Accepted {
+        services: Arc::clone(services),
+        context: Arc::clone(context),
+        caller,
+        headers,
+        kept: Mutex::default(),
+    };
+    let run = move |responder| async move {
+        if let Some(socket) = handshake.switch(upgrade, None, responder).await {
+            connection::run(Arc::new(accepted), socket).await;
+        }
+    };
+    detach(services, permit, run).await
+}
