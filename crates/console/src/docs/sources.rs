@@ -80,6 +80,10 @@ pub(super) const SOURCES: &[Source] = &[
         "realtime",
         include_str!("../../../../docs/guide/realtime.md"),
     ),
+    page(
+        "responses-websocket",
+        include_str!("../../../../docs/guide/responses-websocket.md"),
+    ),
     page("video", include_str!("../../../../docs/guide/video.md")),
     page("social", include_str!("../../../../docs/guide/social.md")),
     page("formats", include_str!("../../../../docs/guide/formats.md")),
