@@ -13,11 +13,12 @@ use super::vendors::{self, VendorKey};
 
 /// The simulator takes any key.
 const SIMULATOR_KEY: &str = "sk-simulator-development";
-/// Endpoints of images and audio.
-const MEDIA: [EndpointType; 3] = [
+/// Endpoints of images, audio and voice.
+const MEDIA: [EndpointType; 4] = [
     EndpointType::ImageGeneration,
     EndpointType::AudioSpeech,
     EndpointType::AudioTranscription,
+    EndpointType::Realtime,
 ];
 /// Tasks whose requests are passed through in OpenAI's format, and the simulator's models for them.
 const PASSED_THROUGH: [(&str, &str); 3] = [
@@ -261,6 +262,8 @@ fn stand_in(name: &str, entry: &Entry, kind: Kind) -> (Simulated, String) {
                 "gpt-image-2"
             } else if entry.serves(EndpointType::AudioSpeech) {
                 "tts-1"
+            } else if entry.serves(EndpointType::Realtime) {
+                "sim-voice"
             } else {
                 "whisper-1"
             };

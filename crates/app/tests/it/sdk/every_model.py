@@ -28,8 +28,8 @@ BASE_URL, KEY = sys.argv[1:]
 # A key may send 600 requests a minute, and this is faster.
 KEYS = os.environ["KEYS"].split(",")
 ROOT, DASH = BASE_URL.removesuffix("/v1"), os.environ["DASH_URL"]
-# Realtime is a WebSocket, which other tests open; music has no path.
-NOT_SERVED = {"realtime", "music-generation", "system-one"}
+# Music has no path.
+NOT_SERVED = {"music-generation", "system-one"}
 
 openai = OpenAI(base_url=BASE_URL, api_key=KEY, max_retries=0, timeout=120)
 chats = [OpenAI(base_url=BASE_URL, api_key=key, max_retries=0, timeout=120) for key in KEYS]
@@ -130,6 +130,19 @@ def transcript(model):
     assert openai.audio.transcriptions.create(model=model, file=("a.wav", sound(), "audio/wav")).text
 
 
+def realtime(model):
+    content = [{"type": "input_text", "text": "Hello"}]
+    with openai.realtime.connect(model=model) as connection:
+        connection.session.update(session={"type": "realtime", "output_modalities": ["text"]})
+        connection.conversation.item.create(item={"type": "message", "role": "user", "content": content})
+        connection.response.create()
+        for event in connection:
+            assert event.type != "error", event
+            if event.type == "response.done":
+                assert event.response.status == "completed", event
+                return
+
+
 def video(model, record):
     tasks, body = record["tasks"], {"model": model, "prompt": "A cat"}
     if "video-editing" in tasks:
@@ -176,6 +189,8 @@ def walk(name, record):
                 speech(name, record)
             case "audio-transcription":
                 transcript(name)
+            case "realtime":
+                realtime(name)
             case "openai-video":
                 video(name, record)
             case other:
