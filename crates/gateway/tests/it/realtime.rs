@@ -1,6 +1,7 @@
 //! Realtime connections over real sockets: what is relayed, what is held, what is charged.
 
 mod access;
+mod clients;
 mod ends;
 pub(crate) mod harness;
 mod money;

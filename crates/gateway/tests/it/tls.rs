@@ -16,7 +16,8 @@ use trunkline_gateway::Router;
 
 use crate::test_gateway::TestGateway;
 
-fn make(folder: &Path) -> TlsFiles {
+/// A certificate of `localhost` that nothing else has signed, and its key.
+pub(crate) fn make_certificate(folder: &Path) -> TlsFiles {
     let files = TlsFiles {
         certificate: folder.join("cert.pem"),
         key: folder.join("key.pem"),
@@ -79,7 +80,7 @@ async fn ask(address: std::net::SocketAddr, trusted: &[u8], protocol: &[u8]) -> 
 async fn tls_is_served_from_files_and_reloads_a_renewed_certificate() {
     let harness = TestGateway::new().await;
     let folder = tempfile::tempdir().unwrap();
-    let files = make(folder.path());
+    let files = make_certificate(folder.path());
     let settings = EdgeSettings {
         tls: Some(files.clone()),
         ..EdgeSettings::default()
@@ -105,7 +106,7 @@ async fn tls_is_served_from_files_and_reloads_a_renewed_certificate() {
         ask(address, &first, b"http/1.1").await.is_some(),
         "the last good one stays"
     );
-    make(folder.path());
+    make_certificate(folder.path());
     let second = std::fs::read(&files.certificate).unwrap();
     let mut renewed = false;
     for _ in 0..100 {
@@ -126,7 +127,7 @@ async fn tls_is_served_from_files_and_reloads_a_renewed_certificate() {
 #[tokio::test]
 async fn a_certificate_that_cannot_be_used_is_said_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
-    let files = make(folder.path());
+    let files = make_certificate(folder.path());
     std::fs::write(&files.key, "not a key").unwrap();
     let settings = EdgeSettings {
         tls: Some(files),

@@ -1,4 +1,5 @@
-//! Codex, OpenAI's agent for the terminal: `POST /v1/responses`, always streamed, nothing stored.
+//! Codex, OpenAI's agent for the terminal: `POST /v1/responses`, always streamed, nothing stored; or the same over a
+//! WebSocket.
 
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -16,6 +17,18 @@ fn codex(
     model: &str,
     words: &[&str],
 ) -> Command {
+    codex_with(scratch, dev, customer, model, words, "")
+}
+
+/// With more settings of its provider.
+fn codex_with(
+    scratch: &Sandbox,
+    dev: &Dev,
+    customer: &Customer,
+    model: &str,
+    words: &[&str],
+    provider: &str,
+) -> Command {
     let settings = format!(
         "model = \"{model}\"
 model_provider = \"trunkline\"
@@ -24,6 +37,7 @@ name = \"Trunkline\"
 base_url = \"{}\"
 env_key = \"TRUNKLINE_KEY\"
 wire_api = \"responses\"
+{provider}
 ",
         dev.api()
     );
@@ -116,6 +130,29 @@ async fn codex_runs_commands_and_goes_on_whatever_the_upstream_speaks() {
         continued(&scratch, &dev, &customer, upstream.model).await;
         assert_served(&dev, &customer, upstream, 4).await;
     }
+    dev.end().await;
+}
+
+/// It says so when it falls back to `POST`, and `items` would not take that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn codex_runs_commands_over_a_websocket_at_an_upstream_of_claudes_format() {
+    let dev = Dev::start().await;
+    let customer = Customer::of(&dev);
+    let scratch = Sandbox::new();
+    let websocket = "supports_websockets = true";
+    for (number, words) in [vec![], vec!["resume", "--last"]].into_iter().enumerate() {
+        let input = json!({"cmd": format!("cat note.txt > {MADE} && cat {MADE}")});
+        let prompt = format!("Copy the note. [[call:exec_command {input}]]");
+        let words: Vec<&str> = words.into_iter().chain([prompt.as_str()]).collect();
+        let model = upstreams::CLAUDE.model;
+        let mut command = codex_with(&scratch, &dev, &customer, model, &words, websocket);
+        let items = items(&run(&mut command).await);
+        assert_eq!(kinds(&items), ["command", "message"], "{items:#?}");
+        assert!(items[0].1.contains(&scratch.word), "{items:#?}");
+        assert!(items[1].1.starts_with("Hello! This"), "{items:#?}");
+        assert_served(&dev, &customer, upstreams::CLAUDE, (number + 1) * 2).await;
+    }
+    scratch.assert_made();
     dev.end().await;
 }
 
