@@ -87,6 +87,7 @@ async fn charged(harness: &TestGateway, completed: &Value) -> i64 {
     charged
 }
 
+// covers: D-4-25
 #[tokio::test]
 async fn two_turns_of_a_caller_are_two_charges_and_the_second_continues_the_first_at_any_upstream()
 {
@@ -201,7 +202,7 @@ async fn a_message_that_is_refused_is_answered_with_an_error_and_the_socket_stay
     let mut background = create(&ask(model, "Hello"));
     background["background"] = json!(true);
     for (message, status, code) in [
-        (json!([]), 400, "invalid_json"),
+        (json!([]), 400, "invalid_request"),
         (json!({ "type": "response.steer" }), 400, "invalid_request"),
         (json!({ "type": "response.create" }), 400, "invalid_request"),
         (background, 400, "reference_not_supported"),

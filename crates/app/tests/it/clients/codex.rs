@@ -133,6 +133,7 @@ async fn codex_runs_commands_and_goes_on_whatever_the_upstream_speaks() {
     dev.end().await;
 }
 
+// covers: D-4-25
 /// It says so when it falls back to `POST`, and `items` would not take that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn codex_runs_commands_over_a_websocket_at_an_upstream_of_claudes_format() {

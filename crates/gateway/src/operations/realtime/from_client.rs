@@ -15,6 +15,8 @@ use crate::websocket::SocketReader;
 
 /// How long what cannot be paid yet waits for a response to end that is being charged.
 const FREED_WAIT: std::time::Duration = std::time::Duration::from_secs(30);
+/// A smaller frame is not counted: it is sent on at once.
+const COUNTED_FROM: usize = 65_536;
 /// Events of ours begin with it.
 pub(super) const OWN_EVENT: &str = "trunkline_";
 
@@ -43,6 +45,11 @@ impl Connection {
     }
 
     async fn client_text(&self, text: &str) -> Result<(), Finish> {
+        // A large frame is memory of its account until it is sent on.
+        let (services, account) = (&self.turns.services, self.turns.caller.account.id);
+        let counts = text.len() >= COUNTED_FROM && !services.is_draining();
+        let counted = counts.then(|| services.edge.acquire(account, text.len()));
+        let _permit = counted.transpose()?;
         let mut read = match ClientEvent::read(text) {
             Ok(read) => read,
             Err(error) => {

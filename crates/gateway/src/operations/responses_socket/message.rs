@@ -47,7 +47,7 @@ impl CreateMessage {
         let refused = |lane: Lane, error: ApiError| RefusedMessage { lane, error };
         let object = scan(&body).map_err(|error| {
             let text = format!("a message must be a JSON object: {error}");
-            let error = ApiError::new(ErrorCode::Invalid("invalid_json"), text);
+            let error = ApiError::new(ErrorCode::Invalid("invalid_request"), text);
             refused(None, error)
         })?;
         let lane = text_of(&object, "stream_id");

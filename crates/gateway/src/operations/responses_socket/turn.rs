@@ -87,7 +87,8 @@ impl Turn {
         let shared = Arc::clone(accepted);
         beside(&services, async move {
             let (services, headers) = (&shared.services, &shared.headers);
-            execute(services, &context, caller, headers, operation, responder).await;
+            let executed = execute(services, &context, caller, headers, operation, responder);
+            Box::pin(executed).await;
             drop(permit);
         });
         let response = response.await.map_err(|_| ApiError::unavailable())??;

@@ -121,6 +121,7 @@ async fn openai_agents_talk_over_realtime_without_the_tracing_they_ask_for() {
     talks("agents_realtime.mjs", "").await;
 }
 
+// covers: D-4-25
 #[tokio::test]
 async fn openai_clients_continue_responses_over_a_websocket_at_an_upstream_of_claudes_format() {
     let folder = tempfile::tempdir().unwrap();

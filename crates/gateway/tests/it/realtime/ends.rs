@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::json;
+use trunkline_edge::settings::AcceptSettings;
+use trunkline_gateway::Settings;
 use trunkline_simulator::{Fault, Rule};
 
 use super::harness::{PATH, cost};
@@ -98,4 +100,34 @@ async fn a_draining_node_says_so_when_no_response_runs() {
     assert_eq!(events[0]["error"]["code"], "temporarily_unavailable");
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(MONEY - harness.at_rest().await, cost(&done));
+}
+
+#[tokio::test]
+async fn a_frame_that_a_node_has_no_memory_for_ends_the_connection_of_its_client() {
+    let settings = Settings {
+        accept: AcceptSettings {
+            max_buffered_bytes: 1 << 20,
+            ..AcceptSettings::default()
+        },
+        ..Settings::default()
+    };
+    let harness = TestGateway::realtime_with(settings, MONEY).await;
+    let mut client = harness.connect().await;
+    client.until("session.created").await;
+    for (bytes, fits) in [(1 << 19, true), (1 << 21, false)] {
+        let audio = "A".repeat(bytes);
+        client
+            .send(json!({ "type": "input_audio_buffer.append", "audio": audio }))
+            .await;
+        if fits {
+            client.text_session("Answer.").await;
+        }
+    }
+    let (events, code) = client.rest().await;
+    let last = events.last().unwrap();
+    assert_eq!(
+        (last["error"]["code"].as_str(), code),
+        (Some("overloaded"), Some(1013))
+    );
+    harness.at_rest().await;
 }
