@@ -69,7 +69,7 @@ async fn a_task_that_was_written_and_never_sent_is_taken_over_after_its_lease() 
     harness.audit().await;
 }
 
-// covers: D-2-68, D-2-69, D-2-71
+// covers: D-2-68, D-2-69, D-2-71, D-3-75
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unanswered_submission_is_never_resent_and_is_written_off() {
     let harness = generation(hurried(|video| video.deadline = Duration::from_secs(8))).await;

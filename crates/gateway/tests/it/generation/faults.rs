@@ -79,7 +79,7 @@ async fn a_picture_that_cannot_be_fetched_is_not_sold() {
     harness.audit().await;
 }
 
-// covers: D-2-43
+// covers: D-2-43, D-3-75
 #[tokio::test]
 async fn images_with_an_unknown_outcome_are_not_requested_again() {
     let settings = Settings {

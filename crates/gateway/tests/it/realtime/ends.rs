@@ -53,6 +53,7 @@ async fn a_client_that_vanishes_pays_for_what_was_made_and_the_response_is_cance
     assert_eq!(served.responses[0].status, Some("cancelled"));
 }
 
+// covers: D-3-75
 #[tokio::test]
 async fn an_upgrade_that_fails_after_it_was_sent_is_not_tried_at_another_channel() {
     let harness = TestGateway::realtime(MONEY).await;
