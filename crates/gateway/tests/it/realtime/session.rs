@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::harness::{cost, price};
 use crate::test_gateway::TestGateway;
 
 const MONEY: i64 = 10_000_000_000;
@@ -97,5 +98,29 @@ async fn limits_of_the_operator_at_the_vendor_are_not_passed_on() {
     assert!(
         served.frames_out > seen,
         "each frame but those comes by itself"
+    );
+}
+
+#[tokio::test]
+async fn a_client_of_a_deployment_at_azure_sees_the_public_name_and_pays_what_was_served() {
+    let harness = TestGateway::realtime(MONEY).await;
+    let base = format!("http://{}", harness.simulator.address());
+    let models = [("live-voice", "sim-voice")];
+    harness.before("azure", &base, &models).await;
+    let mut client = harness.connect().await;
+    let created = client.until("session.created").await;
+    assert_eq!(created["session"]["model"], "live-voice");
+    client.text_session("Answer.").await;
+    let done = client.ask("Hello there").await;
+    client.close().await;
+    let spent = MONEY - harness.at_rest().await;
+    let served = harness.served();
+    assert_eq!(
+        (served.vendor, served.model.as_str()),
+        ("azure", "sim-voice")
+    );
+    assert_eq!(
+        (spent, spent),
+        (cost(&done), price(&served.responses[0].usage))
     );
 }
