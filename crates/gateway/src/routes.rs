@@ -424,16 +424,18 @@ fn is_legacy_poll(method: &Method, path: &str) -> bool {
 impl Route<'_> {
     /// What is read under one method is forgotten under another.
     fn with_method(self, method: &Method) -> Self {
-        match self {
-            Self::Read(Read::Stored(Task::ReadResponse, id)) if method == Method::DELETE => {
-                Self::Read(Read::Stored(Task::DeleteResponse, id))
-            }
-            Self::Responses if method == Method::POST => {
-                Self::Paid(Paid::Chat(RESPONSES, PathParams::default()))
-            }
-            Self::Responses if method == Method::GET => Self::Paid(Paid::ResponsesSocket),
-            other => other,
+        if let Self::Read(Read::Stored(Task::ReadResponse, id)) = self
+            && method == Method::DELETE
+        {
+            return Self::Read(Read::Stored(Task::DeleteResponse, id));
         }
+        if matches!(self, Self::Responses) && method == Method::POST {
+            return Self::Paid(Paid::Chat(RESPONSES, PathParams::default()));
+        }
+        if matches!(self, Self::Responses) && method == Method::GET {
+            return Self::Paid(Paid::ResponsesSocket);
+        }
+        self
     }
 
     fn methods(&self) -> Option<&'static [Method]> {

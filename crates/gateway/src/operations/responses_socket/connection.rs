@@ -97,6 +97,7 @@ impl Connection {
             Message::Binary(_) => {
                 let text = "send messages as text frames";
                 let error = ApiError::new(ErrorCode::Invalid("invalid_request"), text);
+                let error = Box::new(error);
                 Err(RefusedMessage { lane: None, error })
             }
             Message::Close(_) => return Err(Finish::ClientGone),
@@ -112,7 +113,7 @@ impl Connection {
         if self.is_over {
             return Err(RefusedMessage {
                 lane: message.lane,
-                error: expired(),
+                error: Box::new(expired()),
             });
         }
         self.lanes.take(message)

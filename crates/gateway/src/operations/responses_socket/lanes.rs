@@ -51,7 +51,7 @@ impl Lanes {
         let lane = message.lane.clone();
         let refused = |error: ApiError| RefusedMessage {
             lane: lane.clone(),
-            error,
+            error: Box::new(error),
         };
         let waits = self.waiting.get(&lane).map(VecDeque::len);
         if waits.is_none() && self.waiting.len() >= MAX_LANES {

@@ -24,7 +24,7 @@ pub(super) struct CreateMessage {
 /// A message that is answered with an error.
 pub(super) struct RefusedMessage {
     pub(super) lane: Lane,
-    pub(super) error: ApiError,
+    pub(super) error: Box<ApiError>,
 }
 
 /// The request that a message stands for.
@@ -44,7 +44,10 @@ pub(super) struct TurnRequest {
 impl CreateMessage {
     pub(super) fn read(text: Utf8Bytes) -> Result<Self, RefusedMessage> {
         let body = Bytes::from(text);
-        let refused = |lane: Lane, error: ApiError| RefusedMessage { lane, error };
+        let refused = |lane: Lane, error: ApiError| RefusedMessage {
+            lane,
+            error: Box::new(error),
+        };
         let object = scan(&body).map_err(|error| {
             let text = format!("a message must be a JSON object: {error}");
             let error = ApiError::new(ErrorCode::Invalid("invalid_request"), text);
