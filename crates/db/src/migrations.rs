@@ -26,7 +26,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 34] = [
+pub(crate) const MIGRATIONS: [Migration; 35] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -191,6 +191,11 @@ pub(crate) const MIGRATIONS: [Migration; 34] = [
         version: 20261122010000,
         name: "editing",
         sql: include_str!("../../../migrations/20261122010000_editing.sql"),
+    },
+    Migration {
+        version: 20261123040000,
+        name: "imported_accounts",
+        sql: include_str!("../../../migrations/20261123040000_imported_accounts.sql"),
     },
     Migration {
         version: 20261123050000,

@@ -3,8 +3,8 @@
 //!
 //! One module per group of tables: [`accounts`], [`keys`], [`channels`], [`workflows`], [`tasks`],
 //! [`cell_pauses`], [`webhooks`], [`limits`], [`people`], [`sign_ups`], [`oidc`], [`emails`],
-//! [`redemption_codes`], [`trial_grants`], [`payments`], [`attempt_counters`]. [`logins`] is about the database's
-//! own login. What a key may do is a [`Policy`], checked once, when it is made. Every change takes
+//! [`redemption_codes`], [`trial_grants`], [`imported_accounts`], [`payments`], [`attempt_counters`].
+//! [`logins`] is about the database's own login. What a key may do is a [`Policy`], checked once, when it is made. Every change takes
 //! the next revision of its topic, so that nodes which cache these tables can follow them.
 //!
 //! This crate must not know money, prices, HTTP or authentication: it reads and writes rows. A
@@ -27,6 +27,7 @@ pub mod catalog;
 pub mod cell_pauses;
 pub mod channels;
 pub mod emails;
+pub mod imported_accounts;
 pub mod keys;
 pub mod limits;
 pub mod logins;
