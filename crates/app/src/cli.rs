@@ -5,6 +5,7 @@ mod budget;
 mod catalog;
 mod channel;
 mod code;
+mod import;
 mod init;
 mod key;
 mod limit;
@@ -28,12 +29,13 @@ pub(crate) use account::{
 };
 pub(crate) use budget::{BudgetCommand, PeriodWord, SetBudget};
 pub(crate) use catalog::{
-    CatalogCommand, CatalogDbCommand, CatalogFiles, ImportCatalog, SetPrice, Source,
+    CatalogCommand, CatalogDbCommand, CatalogFiles, ImportCatalog, SetPrice, Source, SyncPrices,
 };
 pub(crate) use channel::{
     AddChannel, ChannelChanges, ChannelCommand, ChannelKeyCommand, KeySources,
 };
 pub(crate) use code::{CodeCommand, CreateCodes, RevokeCodes, WalletWord};
+pub(crate) use import::{ImportCommand, ImportLitellm, ImportNewApi};
 pub(crate) use init::{DatabaseChoice, ETC_FOLDER, InitArguments, database as read_database};
 pub(crate) use key::{CreateKey, KeyCommand};
 pub(crate) use limit::{AccountLimits, LimitCommand, LimitOf, RateArguments, ScopeWord, SetLimit};
@@ -188,6 +190,10 @@ Examples:
     /// Check, store and list workflow records.
     #[command(subcommand)]
     Workflow(WorkflowCommand),
+
+    /// Take over channels, models, prices, users and balances of another gateway.
+    #[command(subcommand)]
+    Import(ImportCommand),
 
     /// Serve API calls until stopped.
     #[command(

@@ -13,6 +13,7 @@ mod database;
 mod dev;
 mod emails;
 mod format;
+mod import;
 mod init;
 mod key;
 mod key_lifecycle;
@@ -92,6 +93,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Workflow(WorkflowCommand::List { after, limit }) => {
             workflow::list(&configuration()?, &after, limit, output).await?;
         }
+        Command::Import(command) => import::run(&configuration()?, &command, output).await?,
         Command::Serve { roles } => return serve::run(&configuration()?, &roles, output).await,
         Command::Dev {
             ephemeral,

@@ -14,10 +14,12 @@
 mod cli;
 mod commands;
 mod config;
+mod decimal;
 mod files;
 mod log_lines;
 mod node;
 mod output;
+mod price_map;
 mod random;
 mod setup_link;
 mod social;
@@ -81,6 +83,7 @@ fn start_log(command: &Command) -> Arc<LogBuffer> {
         | Command::Provider(_)
         | Command::Social(_)
         | Command::Workflow(_)
+        | Command::Import(_)
         | Command::Audit
         | Command::Losses(_) => LevelFilter::INFO,
     };

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use trunkline_catalog::DEFAULT_MAX_AGE_DAYS;
-use trunkline_types::Face;
+use trunkline_types::{Face, Ratio};
+
+use super::values::{Pair, model};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CatalogCommand {
@@ -94,6 +96,21 @@ Examples:
     )]
     SetPrice(SetPrice),
 
+    /// Take prices of models on sale from a published price list.
+    #[command(
+        after_help = "The file is the api.json of models.dev or LiteLLM's model_prices_and_context_window.json. A model is found
+by its vendor and name, or by --model OURS=THEIRS. Prices of the default tier become the list's, times
+--markup, and the list is noted as their source with its day. Without --apply nothing is changed: the
+differences are listed. Exits 1, and changes nothing, if something would be sold below what a channel's
+cost book says, unless --allow is given.
+
+Examples:
+  trunkline catalog sync api.json
+  trunkline catalog sync api.json --markup 1.1 --date 2026-11-18 --apply
+  trunkline catalog sync prices.json --model fast=openai/gpt-5-mini --json | jq .prices"
+    )]
+    Sync(SyncPrices),
+
     /// List the latest changes.
     #[command(after_help = "Example:
   trunkline catalog history --limit 5 --json")]
@@ -143,6 +160,28 @@ pub(crate) struct SetPrice {
     /// Why, for the history.
     #[arg(long, default_value = "")]
     pub(crate) note: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SyncPrices {
+    /// The price list.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// A model, and its name in the list if that is another; repeat it for more. All if left out.
+    #[arg(long = "model", value_name = "OURS[=THEIRS]", value_parser = model)]
+    pub(crate) models: Vec<Pair>,
+    /// What the list's prices are multiplied by, such as 1.1 or 11/10.
+    #[arg(long, value_name = "RATE", default_value = "1")]
+    pub(crate) markup: Ratio,
+    /// The day of the list; today if left out.
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub(crate) date: Option<String>,
+    /// Permit prices below the cost of a channel.
+    #[arg(long)]
+    pub(crate) allow: bool,
+    /// Publish it, instead of showing what would change.
+    #[arg(long)]
+    pub(crate) apply: bool,
 }
 
 fn face_price(text: &str) -> Result<(Face, i64), String> {

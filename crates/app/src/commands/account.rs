@@ -36,7 +36,7 @@ pub(super) async fn create(
     Ok(())
 }
 
-async fn create_in(tx: &mut Tx, new: &CreateAccount) -> anyhow::Result<AccountId> {
+pub(super) async fn create_in(tx: &mut Tx, new: &CreateAccount) -> anyhow::Result<AccountId> {
     let kind = match new.kind {
         Kind::Live => AccountKind::Live,
         Kind::Test => AccountKind::Test,

@@ -5,6 +5,7 @@ mod lint;
 mod reprice;
 mod source;
 mod stale;
+mod sync;
 
 use std::process::ExitCode;
 
@@ -51,6 +52,7 @@ async fn run_command(
         CatalogDbCommand::Export => export(console, output).await?,
         CatalogDbCommand::Diff(options) => return diff::run(console, &options, output).await,
         CatalogDbCommand::SetPrice(options) => set_price(console, &options, output).await?,
+        CatalogDbCommand::Sync(options) => return sync::run(console, &options, output).await,
         CatalogDbCommand::History { limit } => history(console, limit, output).await?,
     }
     Ok(ExitCode::SUCCESS)

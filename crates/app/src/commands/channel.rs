@@ -14,6 +14,7 @@ use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Value, json};
 use trunkline_db::{Database, Role, Tx};
 use trunkline_gateway::CatalogSnapshot;
+use trunkline_keyring::Keyring;
 use trunkline_store::channels::{
     self, COST_MAX_BYTES, Channel, ChannelState, NewChannel, NewCredential,
 };
@@ -128,6 +129,31 @@ pub(super) async fn create(
     let done = add_in(&mut tx, options, &sealed, proxy.as_deref(), cost.as_ref()).await;
     let advice = "`trunkline channel list` shows whether it is there";
     database::finish(tx, done, advice).await
+}
+
+/// A channel whose credentials are at hand, by their labels.
+pub(super) struct KeyedChannel<'a> {
+    pub(super) options: &'a AddChannel,
+    pub(super) keys: &'a [(String, Secret)],
+    pub(super) cost: Option<&'a Value>,
+}
+
+/// Adds a channel within a transaction of the caller.
+pub(super) async fn add_keyed(
+    tx: &mut Tx,
+    keyring: &Keyring,
+    provider: &Provider,
+    new: &KeyedChannel<'_>,
+) -> anyhow::Result<Channel> {
+    let name = &new.options.name;
+    let sealed = new
+        .keys
+        .iter()
+        .map(|(label, text)| {
+            credentials::checked_and_sealed(keyring, name, label, text, &provider.auth)
+        })
+        .collect::<anyhow::Result<Vec<SealedCredential>>>()?;
+    add_in(tx, new.options, &sealed, None, new.cost).await
 }
 
 async fn add_in(

@@ -17,7 +17,7 @@ use crate::output::Output;
 const MILLION: u64 = 1_000_000;
 
 /// One price that would be other.
-struct PriceChange {
+pub(super) struct PriceChange {
     model: String,
     tier: String,
     column: &'static str,
@@ -27,7 +27,7 @@ struct PriceChange {
 }
 
 /// One face that would be sold for less than a channel takes.
-struct BelowCost {
+pub(super) struct BelowCost {
     model: String,
     channel: String,
     group: String,
@@ -98,9 +98,9 @@ fn changed_models(before: &Book, after: &Book) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-type Model_<'a> = Option<&'a std::sync::Arc<Model>>;
+pub(super) type Model_<'a> = Option<&'a std::sync::Arc<Model>>;
 
-fn price_changes(name: &str, before: Model_<'_>, after: Model_<'_>) -> Vec<PriceChange> {
+pub(super) fn price_changes(name: &str, before: Model_<'_>, after: Model_<'_>) -> Vec<PriceChange> {
     let mut tiers: Vec<&str> = Vec::new();
     for model in [before, after].into_iter().flatten() {
         tiers.extend(model.list().tiers().iter().map(|tier| tier.name()));
@@ -143,7 +143,7 @@ fn faces<'a>(model: Model_<'a>, tier: &str, column: &str) -> Option<&'a Faces> {
 }
 
 /// The default prices in every group beside what each channel takes for the model.
-fn below_cost(name: &str, after: &Book, channels: &[Channel]) -> Vec<BelowCost> {
+pub(super) fn below_cost(name: &str, after: &Book, channels: &[Channel]) -> Vec<BelowCost> {
     let mut found = Vec::new();
     let Some(model) = after.model(name) else {
         return found;
@@ -213,7 +213,7 @@ fn week_object(name: &str, week: &reprice::Week) -> Value {
 }
 
 impl PriceChange {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let price_text = |price: Option<UnitPrice>| {
             price.map_or_else(|| "none".to_owned(), |price| price.pico().to_string())
         };
@@ -228,7 +228,7 @@ impl PriceChange {
         )
     }
 
-    fn object(&self) -> Value {
+    pub(super) fn object(&self) -> Value {
         json!({
             "model": self.model,
             "tier": self.tier,
@@ -241,14 +241,14 @@ impl PriceChange {
 }
 
 impl BelowCost {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         format!(
             "BELOW COST: a million {} of {} sell for {} USD in group {} and cost {} USD at channel {}",
             self.face, self.model, self.sale, self.group, self.cost, self.channel
         )
     }
 
-    fn object(&self) -> Value {
+    pub(super) fn object(&self) -> Value {
         json!({
             "model": self.model,
             "channel": self.channel,

@@ -39,8 +39,7 @@ pub(super) fn read(
 ) -> anyhow::Result<Vec<SealedCredential>> {
     let mut all = Vec::new();
     if let Some((label, text)) = typed {
-        let text = checked(auth, label, text)?;
-        all.push(seal(keyring, channel, label, &text)?);
+        all.push(checked_and_sealed(keyring, channel, label, text, auth)?);
     }
     for Labelled { label, place } in &sources.key_files {
         let text = read_file(Path::new(place), longest())
@@ -157,6 +156,17 @@ fn checked(auth: &Auth, label: &str, text: &Secret) -> anyhow::Result<Secret> {
     UpstreamCredential::new(auth, &text)
         .with_context(|| format!("credential {label:?} cannot be used"))?;
     Ok(text)
+}
+
+/// Checks and seals a credential that is at hand.
+pub(super) fn checked_and_sealed(
+    keyring: &Keyring,
+    channel: &str,
+    label: &str,
+    text: &Secret,
+    auth: &Auth,
+) -> anyhow::Result<SealedCredential> {
+    seal(keyring, channel, label, &checked(auth, label, text)?)
 }
 
 pub(super) fn seal(
