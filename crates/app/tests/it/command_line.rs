@@ -118,7 +118,7 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
     let directory = tempfile::tempdir().unwrap();
     let version = trunkline(directory.path(), &["--version"], &[]);
     assert!(stdout(&version).starts_with("trunkline "), "{version:?}");
-    let commands: [&[&str]; 33] = [
+    let commands: [&[&str]; 36] = [
         &["init", "--help"],
         &["--help"],
         &["account", "create", "--help"],
@@ -146,6 +146,9 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
         &["catalog", "history", "--help"],
         &["catalog", "lint", "--help"],
         &["catalog", "stale", "--help"],
+        &["catalog", "sync", "--help"],
+        &["import", "litellm", "--help"],
+        &["import", "new-api", "--help"],
         &["audit", "--help"],
         &["migrate", "--help"],
         &["config", "check", "--help"],

@@ -23,6 +23,8 @@ mod editing;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod imports;
+#[cfg(test)]
 mod init;
 #[cfg(test)]
 mod keyrings;

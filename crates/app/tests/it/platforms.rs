@@ -86,15 +86,15 @@ impl Source {
 }
 
 /// A `trunkline serve`, killed when it is dropped.
-struct Serving {
+pub(crate) struct Serving {
     process: Child,
-    edge: String,
+    pub(crate) edge: String,
     console: String,
     _input: Option<ChildStdin>,
 }
 
 impl Serving {
-    fn start(cli: &AdminCli) -> Self {
+    pub(crate) fn start(cli: &AdminCli) -> Self {
         trunkline_testkit::count("gateway process");
         let mut command = cli.command(Role::Data, &["serve", "--json"]);
         let people = cli.db.url(Role::Console);

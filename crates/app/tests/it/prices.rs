@@ -222,3 +222,134 @@ async fn a_price_is_set_by_one_command_and_a_bad_one_is_refused_whole() {
         (&json!(2), &json!(1))
     );
 }
+
+/// What models.dev publishes of two models, in its shape.
+const MODELS_DEV: &str = r#"{ "acme": { "id": "acme", "models": {
+    "model": { "cost": { "input": 3, "output": 12, "cache_read": 0.3 } },
+    "theirs": { "cost": { "input": 1.5, "output": 6 } } } } }"#;
+
+#[tokio::test]
+async fn an_operator_takes_prices_from_a_list_with_a_diff_and_a_dated_source() {
+    let cli = AdminCli::new().await;
+    let catalog = CATALOG.replace(
+        "[models.model]\n",
+        "[vendors.acme]\nid = 7\n[models.model]\nvendor = \"acme\"\n",
+    );
+    let catalog = format!(
+        "{catalog}[models.plain]\ngroups = [\"default\"]\n[models.plain.prices]\n\
+         billing_unit = \"tokens\"\nstandard = {{ input = 1000000, output = 6000000 }}\n"
+    );
+    cli.write("catalog.toml", &catalog);
+    cli.json(&["catalog", "import", "catalog.toml"]);
+    cli.write("api.json", MODELS_DEV);
+    let sync = ["catalog", "sync", "api.json", "--date", "2026-11-18"];
+    let report = cli.json(&sync);
+    assert_eq!(
+        (&report["applied"], &report["known"]),
+        (&json!(false), &json!(1))
+    );
+    assert_eq!(
+        report["prices"],
+        json!([
+            { "model": "model", "tier": "standard", "column": "standard", "face": "input",
+                "before": 2_000_000, "after": 3_000_000 },
+            { "model": "model", "tier": "standard", "column": "standard", "face": "output",
+                "before": 8_000_000, "after": 12_000_000 },
+        ]),
+        "a face that the tiers do not price is not added"
+    );
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("prices of its tiers stay"), "{notes}");
+    let price = |model: &str, face: &str| {
+        let exported = cli.json(&["catalog", "export"]);
+        exported["models"][model]["prices"]["standard"][face].clone()
+    };
+    assert_eq!(price("model", "input"), 2_000_000, "nothing was changed");
+
+    let words = ["--model", "plain=acme/theirs", "--markup", "1.1", "--apply"];
+    let done = cli.json(&[&sync[..], &words].concat());
+    assert_eq!(
+        (&done["applied"], &done["known"]),
+        (&json!(true), &json!(1))
+    );
+    assert_eq!(price("plain", "input"), 1_650_000);
+    assert_eq!(price("plain", "output"), 6_600_000);
+    assert_eq!(price("model", "input"), 2_000_000, "it was not named");
+    let exported = cli.json(&["catalog", "export"]);
+    let list = &exported["models"]["plain"]["list"];
+    assert_eq!(list[0]["source"], "models.dev, api.json, acme/theirs");
+    assert_eq!(list[0]["read_on"], "2026-11-18");
+    assert_eq!(list[0]["faces"], json!({ "input": "1.5", "output": "6" }));
+    let same = cli.json(&[&sync[..], &words].concat());
+    assert_eq!(same["prices"], json!([]));
+    assert_eq!(cli.json(&["catalog", "export"]), exported, "twice is once");
+    let history = cli.json(&["catalog", "history"]);
+    let note = history["changes"][0]["note"].as_str().unwrap();
+    assert_eq!(note, "models.dev, api.json of 2026-11-18");
+}
+
+#[tokio::test]
+async fn prices_of_a_list_below_the_cost_of_a_channel_are_published_only_if_allowed() {
+    let cli = AdminCli::new().await;
+    cli.json(&["keyring", "generate"]);
+    cli.write("catalog.toml", CATALOG);
+    cli.json(&["catalog", "import", "catalog.toml"]);
+    cli.write("key", "sk-upstream");
+    cli.write(
+        "cost.json",
+        r#"{"currency":"USD","rate":{"numerator":1,"denominator":1,"as_of":"2026-11-15"},
+            "models":{"theirs":{"input":1500000,"output":6000000}}}"#,
+    );
+    let add = [
+        "channel",
+        "add",
+        "--name",
+        "c",
+        "--provider",
+        "openai",
+        "--key-file",
+        "key",
+    ];
+    cli.json(
+        &[
+            &add[..],
+            &["--model", "model=theirs", "--cost-file", "cost.json"],
+        ]
+        .concat(),
+    );
+    let list = r#"{ "model": { "input_cost_per_token": 1.4e-06, "output_cost_per_token": 6e-06,
+        "litellm_provider": "acme", "mode": "chat" } }"#;
+    cli.write("prices.json", list);
+    let sync = ["catalog", "sync", "prices.json", "--apply", "--json"];
+    let reply = cli.run(&sync);
+    assert_eq!(reply.code, Some(1), "{reply:?}");
+    let stopped = reply.json();
+    assert_eq!(
+        (&stopped["ok"], &stopped["applied"]),
+        (&json!(false), &json!(false))
+    );
+    assert_eq!(
+        stopped["below_cost"].as_array().unwrap().len(),
+        1,
+        "{stopped}"
+    );
+    assert_eq!(stopped["below_cost"][0]["face"], "input");
+    assert_eq!(stopped["below_cost"][0]["sale_usd_per_million"], "1.4");
+    let input = || {
+        let exported = cli.json(&["catalog", "export"]);
+        exported["models"]["model"]["prices"]["standard"]["input"].clone()
+    };
+    assert_eq!(input(), 2_000_000, "nothing was changed");
+    let text = cli.run(&["catalog", "sync", "prices.json"]).out;
+    assert!(
+        text.contains("BELOW COST") && text.contains("--allow permits it"),
+        "{text}"
+    );
+    let allowed = cli.run(&[&sync[..], &["--allow"]].concat());
+    assert_eq!(allowed.code, Some(0), "{allowed:?}");
+    assert_eq!(allowed.json()["applied"], true);
+    assert_eq!(input(), 1_400_000);
+    cli.write("wrong.json", "{}");
+    let wrong = cli.refused(&["catalog", "sync", "wrong.json"]);
+    assert!(wrong.contains("it has no prices"), "{wrong}");
+}

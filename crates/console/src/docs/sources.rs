@@ -114,6 +114,7 @@ pub(super) const SOURCES: &[Source] = &[
         "catalog",
         include_str!("../../../../docs/operate/catalog.md"),
     ),
+    page("import", include_str!("../../../../docs/operate/import.md")),
     page(
         "channels",
         include_str!("../../../../docs/operate/channels.md"),
