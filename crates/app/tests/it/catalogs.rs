@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+use trunkline_upstream::Providers;
 
 use crate::admin_cli::AdminCli;
 
@@ -184,4 +185,27 @@ async fn the_starter_catalog_can_be_sold_from_as_it_is() {
         .models
         .retain(|name, _| cells.by_model(name).is_none());
     assert_eq!(exported, starter);
+}
+
+#[test]
+fn every_endpoint_of_every_starter_record_is_spoken_by_a_shipped_provider_of_a_vendor() {
+    let builtin = Providers::builtin().unwrap();
+    // Those of this repository prove nothing: no vendor is behind them.
+    let shipped: Vec<&str> = builtin
+        .names()
+        .filter(|name| !name.starts_with("simulator"))
+        .collect();
+    assert!(shipped.len() >= 45, "{}", shipped.len());
+    let mut pairs = 0;
+    for (name, entry) in &trunkline_catalog::starter().unwrap().models {
+        for endpoint in entry.endpoints.iter().filter(|one| one.is_callable()) {
+            let speak = shipped
+                .iter()
+                .filter(|provider| builtin.get(provider).unwrap().serves(*endpoint));
+            let count = speak.count();
+            assert!(count > 0, "{name}: {}", endpoint.name());
+            pairs += count;
+        }
+    }
+    assert!(pairs > 1_000, "{pairs}");
 }

@@ -112,6 +112,25 @@ fn an_operator_reads_how_each_provider_was_proved_in_the_list_and_in_its_own_pag
     assert!(reason.contains("trunkline provider list"), "{reason}");
 }
 
+// covers: D-1-03
+#[test]
+fn every_package_of_the_workspace_is_named_after_the_product() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut count = 0;
+    for folder in std::fs::read_dir(crates).unwrap() {
+        let folder = folder.unwrap().path();
+        let Ok(text) = std::fs::read(folder.join("Cargo.toml")) else {
+            continue;
+        };
+        let text = String::from_utf8(text).unwrap();
+        let name = text.lines().find_map(|line| line.strip_prefix("name = "));
+        let noun = folder.file_name().unwrap().to_str().unwrap();
+        assert_eq!(name, Some(format!("\"trunkline-{noun}\"").as_str()));
+        count += 1;
+    }
+    assert!(count > 20, "{count}");
+}
+
 // covers: D-1-01, D-1-02
 #[test]
 fn the_executable_is_trunkline_and_its_help_has_examples() {

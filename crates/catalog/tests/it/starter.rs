@@ -44,6 +44,23 @@ fn the_starter_catalog_loads_and_lints_without_errors() {
     }
 }
 
+// covers: G-1-06
+#[test]
+fn a_customer_reaches_every_chat_model_through_one_of_the_three_chat_formats() {
+    let document = whole();
+    let is_chat = |entry: &Entry| entry.specs.kind == Some(ModelKind::Llm);
+    let formats = [
+        EndpointType::Openai,
+        EndpointType::Anthropic,
+        EndpointType::OpenaiResponse,
+    ];
+    assert!(having(&document, is_chat).len() > 40);
+    let unreachable = having(&document, |entry| {
+        is_chat(entry) && !formats.iter().any(|format| entry.serves(*format))
+    });
+    assert_eq!(unreachable, Vec::<&str>::new());
+}
+
 #[test]
 fn every_vendor_has_one_file_of_its_name() {
     let mut vendors = BTreeMap::new();

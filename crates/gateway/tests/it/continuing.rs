@@ -62,6 +62,7 @@ fn id_of(got: &GatewayResponse) -> String {
     got.json()["id"].as_str().unwrap().to_owned()
 }
 
+// covers: G-2.1-13
 #[tokio::test]
 async fn a_response_continues_on_its_channel_from_any_node_under_a_public_id() {
     let harness = harness().await;
@@ -151,6 +152,49 @@ async fn a_stored_response_is_read_listed_cancelled_and_deleted_by_its_owner() {
     harness.audit().await;
 }
 
+// covers: D-3-25, D-3-26, D-3-28, D-3-29, D-3-30, D-4-37
+#[tokio::test]
+async fn a_customer_finds_a_foreign_response_as_unknown_as_one_that_never_was() {
+    let harness = harness().await;
+    let foreign = id_of(&harness.respond(&ask("Mine [[tokens:2]]")).await);
+    let calls = harness.simulator.requests().len();
+    let stranger = harness.make_account_key().await;
+    let to = (harness.address, stranger.as_str());
+    for id in [foreign.as_str(), "resp_0123456789"] {
+        let body = Bytes::from(after(id, "Tell me").to_string());
+        let sent = harness.send_as(to, Method::POST, "/v1/responses", body, &[]);
+        let got = GatewayResponse::read(sent.await).await;
+        assert_eq!(
+            (got.status.as_u16(), got.code().as_str()),
+            (400, "previous_response_not_found"),
+            "{id}"
+        );
+        let error = &got.json()["error"];
+        assert_eq!(error["param"], "previous_response_id", "{id}");
+        assert_eq!(error["charged"], json!(false), "{id}");
+        for method in [Method::GET, Method::DELETE] {
+            let path = format!("/v1/responses/{id}");
+            let sent = harness.send_as(to, method.clone(), &path, Bytes::new(), &[]);
+            let got = GatewayResponse::read(sent.await).await;
+            assert_eq!(
+                (got.status.as_u16(), got.code().as_str()),
+                (404, "not_found"),
+                "{method} {id}"
+            );
+        }
+    }
+    assert_eq!(
+        harness.simulator.requests().len(),
+        calls,
+        "nothing was sent"
+    );
+    let path = format!("/v1/responses/{foreign}");
+    let kept = harness.call(Method::GET, &path).await;
+    assert_eq!(kept.status, 200, "its owner still has it: {}", kept.text());
+    harness.audit().await;
+}
+
+// covers: D-4-39, D-4-40
 #[tokio::test]
 async fn an_id_not_yet_stored_is_retried_internally_whole_and_streamed() {
     for (spelling, stream) in [

@@ -219,7 +219,8 @@ pub(crate) async fn written_off(harness: &TestGateway, id: &str) -> Vec<String> 
 }
 
 // covers: G-2.2-01, G-2.2-02, G-2.2-03, G-2.2-04, G-2.2-05, G-2.2-06, G-2.2-07, G-2.2-08, G-2.2-09
-// covers: G-2.2-10, G-2.2-11, G-2.2-12, G-3.1-01, G-3.1-03, G-3.1-04, G-3.1-05, G-4.2-18
+// covers: G-2.2-10, G-2.2-11, G-2.2-12, G-3.1-01, G-3.1-03, G-3.1-04, G-3.1-05, G-4.2-18, G-1-18, G-2.6-36
+// covers: G-4-07, G-4-08
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_video_is_made_charged_once_and_fetched_by_a_signed_link() {
     let harness = generation(quick()).await;
@@ -261,7 +262,7 @@ async fn a_video_is_made_charged_once_and_fetched_by_a_signed_link() {
     harness.audit().await;
 }
 
-// covers: G-2.2-13, G-2.2-14, G-3.1-06, G-3.1-07, G-3.1-08, G-3.1-09, G-7-02
+// covers: G-2.2-13, G-2.2-14, G-3.1-06, G-3.1-07, G-3.1-08, G-3.1-09, G-7-02, G-1-20
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_video_that_fails_is_refunded_in_the_words_of_its_upstream() {
     let harness = generation(quick()).await;

@@ -46,7 +46,7 @@ fn without_query(url: &Value) -> &str {
 }
 
 // covers: D-4-01, D-4-02, D-4-03, D-4-04, D-4-05, D-7-VID-26, D-7-VID-27, G-2.3-01, G-2.3-02, G-2.3-03
-// covers: G-2.3-04, G-2.3-05, G-2.3-06, G-2.3-07, G-3.2-01, G-3.2-02, G-3.2-03, G-3.1-10
+// covers: G-2.3-04, G-2.3-05, G-2.3-06, G-2.3-07, G-3.2-01, G-3.2-02, G-3.2-03, G-3.1-10, G-1-10, G-4-10
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_shapes_show_the_same_row_in_every_state() {
     let harness = generation(quick()).await;

@@ -30,7 +30,7 @@ fn is_used_up(got: &GatewayResponse) -> bool {
         && body["error"]["reason"] == json!("daily_capacity")
 }
 
-// covers: S-7-10, S-7-11, S-8-01, S-8-02
+// covers: S-7-10, S-7-11, S-8-01, S-8-02, D-3-65, D-3-66
 #[tokio::test]
 async fn the_capacity_is_shared_by_all_and_there_again_at_midnight() {
     const HOUR: i64 = 3_600;

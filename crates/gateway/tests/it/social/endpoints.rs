@@ -109,7 +109,7 @@ async fn a_pair_that_is_not_listed_does_not_exist() {
     assert!(harness.vendor_calls().is_empty());
 }
 
-// covers: S-5-02, S-5-03, S-5-04, S-7-07, D-2-21, D-2-22, D-2-23, D-7-ERR-01
+// covers: S-5-02, S-5-03, S-5-04, S-7-07, D-2-21, D-2-22, D-2-23, D-3-16, D-7-ERR-01
 #[tokio::test]
 async fn only_paid_money_of_accounts_that_topped_up_is_spent() {
     let trial = 5_000_000_000;

@@ -123,7 +123,7 @@ async fn an_account_refused_by_the_source_rests_with_an_internal_alert() {
     }
 }
 
-// covers: S-7-12, S-7-13, D-3-47, D-7-SOC-02, D-7-ERR-03
+// covers: S-7-12, S-7-13, D-3-47, D-3-67, D-3-68, D-7-SOC-02, D-7-ERR-03
 #[tokio::test]
 async fn a_busy_platform_is_told_apart_and_asked_once() {
     let harness = TestGateway::of_social().await;
