@@ -37,7 +37,7 @@ pub(crate) use channel::{
 pub(crate) use code::{CodeCommand, CreateCodes, RevokeCodes, WalletWord};
 pub(crate) use import::{ImportCommand, ImportLitellm, ImportNewApi};
 pub(crate) use init::{DatabaseChoice, ETC_FOLDER, InitArguments, database as read_database};
-pub(crate) use key::{CreateKey, KeyCommand};
+pub(crate) use key::{CreateKey, KeyCommand, KeyRoutes};
 pub(crate) use limit::{AccountLimits, LimitCommand, LimitOf, RateArguments, ScopeWord, SetLimit};
 pub(crate) use losses::LossArguments;
 pub(crate) use payment::{PaymentCommand, RefundPayment};

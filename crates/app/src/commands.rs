@@ -247,6 +247,9 @@ async fn run_key(database: &Database, command: KeyCommand, output: &Output) -> a
         } => key_lifecycle::rotate(database, key, overlap_seconds, output).await,
         KeyCommand::Disable { key } => key_lifecycle::switch(database, key, true, output).await,
         KeyCommand::Enable { key } => key_lifecycle::switch(database, key, false, output).await,
+        KeyCommand::Set { key, changes } => {
+            key_lifecycle::set(database, key, &changes, output).await
+        }
         KeyCommand::Expire { key, at } => key_lifecycle::expire(database, key, at, output).await,
         KeyCommand::Delete { key } => key_lifecycle::delete(database, key, output).await,
         KeyCommand::List {

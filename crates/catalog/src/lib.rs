@@ -35,6 +35,7 @@ mod specs;
 mod stale;
 mod starter;
 mod unique_map;
+mod unit_prices;
 mod vendor_list;
 mod version;
 mod view;
@@ -63,6 +64,7 @@ pub use rules::{Breach, FieldLookup, MAX_RULES, ParameterPolicy, Rule, Test, fir
 pub use specs::{DEFAULT_MAX_OUTPUT, ModelKind, Specs};
 pub use stale::{DEFAULT_MAX_AGE_DAYS, StalePrice, stale};
 pub use starter::{StarterError, starter, starter_files};
+pub use unit_prices::{UnitPrices, unit_prices};
 pub use vendor_list::{FaceVerdict, ListPrice, MAX_SOURCES, VendorList, Verdict, compare};
 pub use version::PricingVersion;
 pub use view::{BookFaces, RecordView, RouteHealth, Routes, TierView, View};

@@ -54,6 +54,8 @@ pub enum GroupChoice<'a> {
     Named(&'a str),
     /// The first of the book's automatic groups that sells the model.
     Auto,
+    /// The one with the lowest prices of those.
+    Cheapest,
 }
 
 /// Why a model has no price for a caller.
@@ -236,6 +238,10 @@ impl Book {
         let found = match choice {
             GroupChoice::Named(name) => rate_in(name),
             GroupChoice::Auto => self.auto_groups().iter().find_map(|name| rate_in(name)),
+            GroupChoice::Cheapest => {
+                let selling = self.auto_groups().iter().filter_map(|name| rate_in(name));
+                selling.min_by(|(_, one), (_, other)| one.compare(*other))
+            }
         };
         found.ok_or(Unavailable::OtherGroups)
     }

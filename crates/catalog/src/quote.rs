@@ -230,7 +230,7 @@ fn share_out(
 }
 
 /// The sum of lines as it is charged in a group.
-fn in_group(total: Exact, unit: BillingUnit, rate: Ratio) -> Result<Exact, ExactError> {
+pub(crate) fn in_group(total: Exact, unit: BillingUnit, rate: Ratio) -> Result<Exact, ExactError> {
     // A list billed by audio_duration prices tokens but counts seconds; audio_input is the only face
     // it may price, so scaling the sum is scaling the line.
     let scaled = match unit {

@@ -47,6 +47,35 @@ pub(crate) enum OnDisconnectName {
     Finish,
 }
 
+/// In which order routes are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = RoutePolicy)]
+pub(crate) enum RoutePolicyName {
+    /// By the operator's priorities.
+    Priority,
+    /// The lowest price first.
+    Cheapest,
+    /// The shortest time to an answer first.
+    Fastest,
+}
+
+/// The highest price that a key pays.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = MaxPrice)]
+pub(crate) struct MaxPriceBody {
+    /// USD for a million input tokens; null for any.
+    #[schema(example = "3")]
+    pub(crate) input: Option<String>,
+    /// USD for a million output tokens; null for any.
+    #[schema(example = "15")]
+    pub(crate) output: Option<String>,
+    /// USD for a call, an image, a second or a character; null for any.
+    #[schema(example = "0.04")]
+    pub(crate) unit: Option<String>,
+}
+
 /// Creation of the operator account.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -270,6 +299,18 @@ pub(crate) struct NewKey {
     /// Allowed upstream regions.
     #[schema(nullable = false)]
     pub(crate) regions: Option<Vec<String>>,
+    /// Where upstreams may keep data.
+    #[schema(nullable = false)]
+    pub(crate) residencies: Option<Vec<String>>,
+    /// Only upstreams that keep nothing.
+    #[serde(default)]
+    pub(crate) upstream_zero_retention: bool,
+    /// In which order routes are tried; `priority` by default.
+    #[schema(nullable = false, inline = false)]
+    pub(crate) policy: Option<RoutePolicyName>,
+    /// Calls of dearer models are refused.
+    #[schema(nullable = false, inline = false)]
+    pub(crate) max_price: Option<MaxPriceBody>,
     /// Requests per minute.
     #[schema(nullable = false)]
     pub(crate) requests_per_minute: Option<i64>,
@@ -310,6 +351,12 @@ pub(crate) struct KeyChange {
     #[serde(default, deserialize_with = "there")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub(crate) expires_at: Option<Option<String>>,
+    /// In which order routes are tried.
+    #[schema(nullable = false, inline = false)]
+    pub(crate) policy: Option<RoutePolicyName>,
+    /// The new limits; one that is not named is removed.
+    #[schema(nullable = false, inline = false)]
+    pub(crate) max_price: Option<MaxPriceBody>,
 }
 
 /// Rotation options.

@@ -26,7 +26,8 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 35] = [
+pub(crate) const MIGRATIONS: [Migration; 36] = [
+pub(crate) const MIGRATIONS: [Migration; 36] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -191,6 +192,11 @@ pub(crate) const MIGRATIONS: [Migration; 35] = [
         version: 20261122010000,
         name: "editing",
         sql: include_str!("../../../migrations/20261122010000_editing.sql"),
+    },
+    Migration {
+        version: 20261123030000,
+        name: "key_routes",
+        sql: include_str!("../../../migrations/20261123030000_key_routes.sql"),
     },
     Migration {
         version: 20261123040000,

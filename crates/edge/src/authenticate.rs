@@ -84,7 +84,7 @@ pub fn key_owner(edge: &EdgeState, headers: &HeaderMap) -> KeyOwner {
     let models = key.policy.fields().models.clone();
     let group = match (Caller { key, account }).group() {
         GroupChoice::Named(group) => Some(group.to_owned()),
-        GroupChoice::Auto => None,
+        GroupChoice::Auto | GroupChoice::Cheapest => None,
     };
     KeyOwner::Known { group, models }
 }

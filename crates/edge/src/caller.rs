@@ -8,7 +8,7 @@ use http::header::AUTHORIZATION;
 use trunkline_catalog::{Book, GroupChoice, Sale, Unavailable};
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::KeyHash;
-use trunkline_store::{KeyGroup, Network, Policy};
+use trunkline_store::{KeyGroup, Network, RoutePolicy};
 use trunkline_types::ApiKey;
 
 use crate::error::{ApiError, ErrorCode};
@@ -160,11 +160,6 @@ impl Caller {
         Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("model"))
     }
 
-    /// Whether an upstream of a region may serve the key. One that says no region is in none.
-    pub fn may_be_served_in(&self, region: Option<&str>) -> bool {
-        allows_region(&self.key.policy, region)
-    }
-
     /// The model that one of the account's own names stands for. A model of that name goes first.
     pub fn meant(&self, book: &Book, name: &str) -> Option<String> {
         let alias = || self.account.aliases.get(name).cloned();
@@ -178,11 +173,17 @@ impl Caller {
         ApiError::new(ErrorCode::ModelNotFound, text).at("model")
     }
 
+    fn seeks_low_prices(&self) -> bool {
+        let fields = self.key.policy.fields();
+        fields.policy == Some(RoutePolicy::Cheapest) || fields.max_price.is_set()
+    }
+
     /// The group whose prices apply.
     pub fn group(&self) -> GroupChoice<'_> {
         match &self.key.policy.fields().group {
             KeyGroup::OfAccount => GroupChoice::Named(&self.account.group),
             KeyGroup::Named(group) => GroupChoice::Named(group),
+            KeyGroup::Auto if self.seeks_low_prices() => GroupChoice::Cheapest,
             KeyGroup::Auto => GroupChoice::Auto,
         }
     }
@@ -190,14 +191,6 @@ impl Caller {
 
 fn unknown_key() -> ApiError {
     ApiError::new(ErrorCode::InvalidKey, "invalid API key")
-}
-
-/// Whether a policy lets upstreams of a region serve.
-pub fn allows_region(policy: &Policy, region: Option<&str>) -> bool {
-    let regions = &policy.fields().regions;
-    regions.as_ref().is_none_or(|allowed| {
-        region.is_some_and(|region| allowed.iter().any(|word| word == region))
-    })
 }
 
 /// The key, wherever a client puts it. With several, `Authorization` wins.

@@ -24,6 +24,8 @@ pub enum ErrorCode {
     AddressNotAllowed,
     /// The model is not on the key's list.
     ModelNotAllowed,
+    /// No channel has the attributes that the key demands.
+    RouteNotAllowed,
     /// The endpoint is not on the key's list.
     EndpointNotAllowed,
     /// Only accounts with a completed top-up may call this.
@@ -37,6 +39,8 @@ pub enum ErrorCode {
     BudgetExceeded,
     /// The caller's own limit for this call.
     MaxCostExceeded,
+    /// No route has a price that the key pays.
+    PriceAboveLimit,
     /// No such model.
     ModelNotFound,
     /// No such path or thing.
@@ -125,12 +129,14 @@ impl ErrorCode {
             Self::AccountSuspended => Row::permission("account_suspended"),
             Self::AddressNotAllowed => Row::permission("ip_not_allowed"),
             Self::ModelNotAllowed => Row::permission("model_not_allowed"),
+            Self::RouteNotAllowed => Row::permission("route_not_allowed"),
             Self::EndpointNotAllowed => Row::permission("endpoint_not_allowed"),
             Self::NeverToppedUp => Row::permission("model_requires_topup"),
             Self::LinkRefused => Row::permission("link_refused"),
             Self::InsufficientBalance => Row::quota("insufficient_balance"),
             Self::BudgetExceeded => Row::quota("budget_exceeded"),
             Self::MaxCostExceeded => Row::quota("max_cost_exceeded"),
+            Self::PriceAboveLimit => Row::quota("price_above_limit"),
             Self::ModelNotFound => Row::not_found("model_not_found"),
             Self::NotFound => Row::not_found("not_found"),
             Self::TaskNotFound => Row::not_found("task_not_found"),

@@ -3,6 +3,8 @@
 mod credential;
 mod evidence;
 mod health;
+mod order;
+mod speeds;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,10 +22,9 @@ use trunkline_wire::Format;
 use self::credential::CredentialError;
 pub(crate) use self::credential::{AfterProbe, ChannelCredential, ChannelQuery, Probed};
 use self::health::Health;
+pub(crate) use self::order::RouteRules;
 use crate::attempt::AttemptChannel;
-use crate::caller::allows_region;
 use crate::format_selection::provider_format;
-use crate::splitmix::mix;
 
 /// What channels of a data source speak.
 pub(crate) const SOCIAL_FORMAT: &str = "social_data";
@@ -165,58 +166,16 @@ impl ChannelRegistry {
         u64::try_from(serving).unwrap_or(u64::MAX)
     }
 
-    /// Whether a channel of the model works where a policy lets it.
+    /// Whether a channel of the model has the attributes that a policy demands.
     pub(crate) fn serves_under(&self, model: &str, policy: &Policy) -> bool {
         let mut serving = self.by_model.get(model).into_iter().flatten();
-        serving.any(|channel| allows_region(policy, channel.row.region.as_deref()))
+        serving.any(|channel| channel.qualifies(policy))
     }
 
     /// Whether any channel knows the model.
     pub(crate) fn knows(&self, model: &str) -> bool {
         self.by_model.contains_key(model)
     }
-
-    /// The channels of a model for a group, in the order in which they are to be asked: by priority,
-    /// then drawn by weight. The same seed draws the same order, so that a conversation stays where
-    /// its cache is. Those that calls of other accounts had to leave come last.
-    pub(crate) fn order(
-        &self,
-        query: ChannelQuery<'_>,
-        group: &str,
-        seed: u64,
-    ) -> Vec<Arc<Channel>> {
-        let serving = self.by_model.get(query.model).into_iter().flatten();
-        let usable = serving
-            .filter(|channel| channel.row.serves(group) && channel.health.is_open(query))
-            .filter_map(|channel| Some((channel, channel.credential(query, seed, &[])?)));
-        let (doubted, good): (Vec<_>, Vec<_>) = usable.partition(|(channel, credential)| {
-            credential.is_doubted(query) || channel.health.is_left_alone(query.now)
-        });
-        let mut state = seed;
-        let mut ordered = drawn(good.into_iter().map(|(it, _)| it).collect(), &mut state);
-        ordered.extend(drawn(
-            doubted.into_iter().map(|(it, _)| it).collect(),
-            &mut state,
-        ));
-        ordered
-    }
-}
-
-/// Channels by priority, those of one priority drawn by weight.
-fn drawn(mut waiting: Vec<&Arc<Channel>>, state: &mut u64) -> Vec<Arc<Channel>> {
-    let mut ordered = Vec::new();
-    while let Some(first) = waiting.first() {
-        let priority = first.row.priority;
-        let same = waiting
-            .iter()
-            .take_while(|channel| channel.row.priority == priority);
-        let weights: Vec<u64> = same
-            .map(|channel| u64::from(channel.row.weight).max(1))
-            .collect();
-        let index = draw(&weights, state);
-        ordered.push(Arc::clone(waiting.remove(index)));
-    }
-    ordered
 }
 
 /// What to draw by for a call that is no turn of a conversation. The end of an id is random, its beginning
@@ -225,21 +184,6 @@ pub(crate) fn seed_of_id(id: RequestId) -> u64 {
     let bytes = id.uuid().into_bytes();
     let tail = bytes.iter().rev().take(8);
     tail.fold(0, |seed, byte| (seed << 8) | u64::from(*byte))
-}
-
-/// A place, drawn by weight.
-fn draw(weights: &[u64], state: &mut u64) -> usize {
-    let total: u64 = weights
-        .iter()
-        .fold(0, |sum, weight| sum.saturating_add(*weight));
-    let mut left = mix(state).checked_rem(total).unwrap_or(0);
-    for (index, weight) in weights.iter().enumerate() {
-        if left < *weight {
-            return index;
-        }
-        left = left.saturating_sub(*weight);
-    }
-    0
 }
 
 // === impl Channel ===
@@ -308,6 +252,20 @@ impl Channel {
         })
     }
 
+    /// Whether it has the attributes that a policy demands. What it does not say of itself it has not.
+    pub(crate) fn qualifies(&self, policy: &Policy) -> bool {
+        let fields = policy.fields();
+        let is_one_of = |own: &Option<String>, demanded: &Option<Vec<String>>| {
+            demanded.as_ref().is_none_or(|demanded| {
+                let own = own.as_ref();
+                own.is_some_and(|own| demanded.contains(own))
+            })
+        };
+        is_one_of(&self.row.region, &fields.regions)
+            && is_one_of(&self.row.residency, &fields.residencies)
+            && (self.row.zero_retention || !fields.upstream_zero_retention)
+    }
+
     /// Whether its provider speaks a format, by its name in files.
     pub(crate) fn speaks(&self, word: &str) -> bool {
         let mut formats = self.provider.formats.iter();
@@ -350,28 +308,6 @@ impl Channel {
         let mut models: Vec<String> = lacking.map(|(model, _)| model).collect();
         models.sort();
         models
-    }
-
-    /// A credential that may be used for a call and was not tried for it; which one is drawn by the seed,
-    /// first among those that no call had to leave.
-    pub(crate) fn credential(
-        &self,
-        query: ChannelQuery<'_>,
-        seed: u64,
-        tried: &[i64],
-    ) -> Option<&ChannelCredential> {
-        let usable: Vec<&ChannelCredential> = self
-            .credentials
-            .iter()
-            .filter(|credential| !tried.contains(&credential.id.number()))
-            .filter(|credential| credential.is_usable(query))
-            .collect();
-        let good = usable.iter().filter(|one| !one.is_doubted(query));
-        let good: Vec<&ChannelCredential> = good.copied().collect();
-        let choice = if good.is_empty() { usable } else { good };
-        let count = u64::try_from(choice.len()).ok()?;
-        let index = usize::try_from(mix(&mut seed.rotate_left(17)).checked_rem(count)?).ok()?;
-        choice.get(index).copied()
     }
 
     /// One credential by its number, if it may be used for a call.

@@ -32,7 +32,7 @@ pub(crate) fn handle(
     }
     let book = &services.catalog.load_full().book;
     let sale = caller.sale(book, request.model())?;
-    model_alias::check_regions(services, caller, request.model())?;
+    model_alias::check_demands(services, caller, request.model())?;
     let tokens = InputTokens::of(&request, sale.model.entry()).fair.max(1);
     let body = match endpoint.format {
         Format::Gemini => gemini::count_answer(tokens),

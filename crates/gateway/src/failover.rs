@@ -7,6 +7,7 @@ mod ladder;
 use std::sync::Arc;
 
 use http::StatusCode;
+use tokio::time::Instant;
 use trunkline_ledger::Outcome;
 use trunkline_types::AccountId;
 use trunkline_upstream::SendError;
@@ -251,8 +252,13 @@ async fn ask<A: Attempts>(
             credential,
             query,
         };
+        let began = Instant::now();
         let classified = attempts.attempt(services, log, to, outbound).await;
         drop(held);
+        if let Classified::Accepted(_) = &classified {
+            let speeds = &channel.health.speeds;
+            speeds.record(query.model, began.elapsed(), services.now());
+        }
         let policy = candidates.policy;
         match ladder::apply(services, log, to, policy, classified, &mut progress.tally) {
             ladder::Verdict::Accepted(answer) => {

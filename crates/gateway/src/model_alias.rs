@@ -20,32 +20,49 @@ pub(crate) fn resolve(services: &Services, caller: &Caller, name: &str) -> Optio
 pub(crate) fn check_route(services: &Services, call: &PricedCall) -> Result<(), ApiError> {
     let model = &call.model;
     if services.channels.load_full().knows(model) {
-        return check_regions(services, &call.caller, model);
+        return check_demands(services, &call.caller, model);
     }
     let text = format!("no channel is available for model {model:?}");
     Err(ApiError::new(ErrorCode::NoRoute, text))
 }
 
-/// A key with a list of regions is served there or not at all. A model that no channel serves anywhere
-/// is reported elsewhere.
-pub(crate) fn check_regions(
+/// A key that demands attributes of its routes is served by one that has them or not at all. A model that no
+/// channel serves anywhere is reported elsewhere.
+pub(crate) fn check_demands(
     services: &Services,
     caller: &Caller,
     model: &str,
 ) -> Result<(), ApiError> {
     let policy = &caller.key.policy;
-    let Some(regions) = &policy.fields().regions else {
+    let demands = demands(policy);
+    if demands.is_empty() {
         return Ok(());
-    };
+    }
     let channels = services.channels.load_full();
     if !channels.knows(model) || channels.serves_under(model, policy) {
         return Ok(());
     }
-    let regions = regions.join(", ");
+    let demands = demands.join(", ");
     let text = format!(
-        "no channel of {model:?} serves the regions of this API key ({regions}); nothing was charged"
+        "no channel of {model:?} has what this API key demands ({demands}); nothing was charged"
     );
-    Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("model"))
+    Err(ApiError::new(ErrorCode::RouteNotAllowed, text).at("model"))
+}
+
+/// The attributes of routes that a policy demands, in words.
+fn demands(policy: &Policy) -> Vec<String> {
+    let fields = policy.fields();
+    let list = |name: &str, words: &Option<Vec<String>>| {
+        let words = words.as_ref()?;
+        Some(format!("{name} {}", words.join(" or ")))
+    };
+    let retention = fields.upstream_zero_retention;
+    let demands = [
+        list("region", &fields.regions),
+        list("residency", &fields.residencies),
+        retention.then(|| "zero retention".to_owned()),
+    ];
+    demands.into_iter().flatten().collect()
 }
 
 /// What a key may be used for, for work that outlives its call. One that is not in memory yet was

@@ -153,7 +153,7 @@ fn can_call(services: &Services, caller: &Caller, book: &Book, name: &str) -> bo
     callable
         && caller.may_use(name)
         && book.offer(name, caller.group()).is_ok()
-        && model_alias::check_regions(services, caller, name).is_ok()
+        && model_alias::check_demands(services, caller, name).is_ok()
 }
 
 // === impl Page ===

@@ -169,6 +169,11 @@ pub(crate) trait PricedOperation: Sized + Send + Sync + 'static {
     /// Refuses what costs more than the caller allows.
     fn check_max_cost(&self, most: Money) -> Result<(), ApiError>;
 
+    /// Input tokens at most, where tiers depend on them.
+    fn most_input(&self) -> u64 {
+        0
+    }
+
     /// What a quote of it is bound to, where that is known only with the price.
     fn quoted_body(&self) -> Option<Vec<u8>> {
         None

@@ -167,6 +167,7 @@ pub(crate) async fn admit<P: PricedOperation>(
     if let Some(most) = max_cost(headers)? {
         execution.check_max_cost(most)?;
     }
+    execution.call().check_max_price(execution.most_input())?;
     context.step(Step::MaxCost);
     execution.check_route(services)?;
     context.step(Step::Route);

@@ -7,14 +7,14 @@ use std::time::Duration;
 use http::HeaderMap;
 use trunkline_catalog::{
     Attributes, FieldNote, FieldReport, PriceClass, PricingContext, Quote, QuoteError, Sale,
-    ToolLine, quote,
+    ToolLine, quote, unit_prices,
 };
 use trunkline_ledger::{CapacityClaim, Detail, Outcome, Owner, Reserve, Wallets};
 use trunkline_store::OnDisconnect;
 use trunkline_types::{Money, RequestId, Timestamp, Units, Usage};
 
 use crate::caller::Caller;
-use crate::channels::Channel;
+use crate::channels::{Channel, RouteRules};
 use crate::charge::ChargeLimits;
 use crate::error::{ApiError, ErrorCode};
 use crate::field_report::strict_violation;
@@ -145,6 +145,45 @@ impl PricedCall {
     pub(crate) fn finishes_streams(&self) -> bool {
         let fields = self.caller.key.policy.fields();
         fields.on_disconnect == Some(OnDisconnect::Finish)
+    }
+
+    /// What of its caller decides about routes.
+    pub(crate) fn route_rules(&self) -> RouteRules<'_> {
+        RouteRules {
+            group: &self.sale.group,
+            policy: &self.caller.key.policy,
+        }
+    }
+
+    /// Refuses a price above what its key pays, in any tier that it can reach with so much input.
+    pub(crate) fn check_max_price(&self, most_input: u64) -> Result<(), ApiError> {
+        let limit = self.caller.key.policy.fields().max_price;
+        if !limit.is_set() {
+            return Ok(());
+        }
+        let offer = self.sale.offer();
+        let prices = unit_prices(offer, self.class, most_input, self.situation());
+        let prices = prices.map_err(|error| self.unpriceable(&error.to_string()))?;
+        let rows = [
+            ("a million input tokens", prices.input, limit.input),
+            ("a million output tokens", prices.output, limit.output),
+            ("a unit", prices.unit, limit.unit),
+        ];
+        for (what, price, most) in rows {
+            if let (Some(price), Some(most)) = (price, most)
+                && price > most
+            {
+                let text = format!(
+                    "{what} of {:?} costs {price} USD, and this API key pays at most {most}; nothing was charged",
+                    self.model
+                );
+                return Err(ApiError::new(ErrorCode::PriceAboveLimit, text)
+                    .at("model")
+                    .with_money("price_usd", price)
+                    .with_money("max_price_usd", most));
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn price(&self, usage: &Usage) -> Result<Price, ApiError> {

@@ -45,7 +45,8 @@ impl Quoting<'_> {
         let priced = price(services, self.context, self.caller, self.headers, operation);
         let priced = Box::pin(priced).await?;
         let call = priced.call();
-        model_alias::check_regions(services, &call.caller, &call.model)?;
+        call.check_max_price(priced.most_input())?;
+        model_alias::check_demands(services, &call.caller, &call.model)?;
         let body = priced.quoted_body().unwrap_or(body);
         let not_json =
             || ApiError::new(ErrorCode::Invalid("invalid_request"), "not JSON").at("body");

@@ -45,9 +45,9 @@ pub(crate) async fn handle(
     let opened = opened.filter(|opened| opened.stored).ok_or_else(unknown)?;
     let channel = services.channels.load_full().channel(opened.channel);
     let channel = channel.ok_or_else(gone)?;
-    if !caller.may_be_served_in(channel.row.region.as_deref()) {
-        let text = "this response is stored in a region that this API key may not use";
-        return Err(ApiError::new(ErrorCode::ModelNotAllowed, text).at("response_id"));
+    if !channel.qualifies(&caller.key.policy) {
+        let text = "this response is stored at an upstream without the attributes that this API key demands";
+        return Err(ApiError::new(ErrorCode::RouteNotAllowed, text).at("response_id"));
     }
     let mut answer = ask_channel(services, caller, &channel, &opened, task, query).await?;
     let most = services.settings.max_answer_bytes;

@@ -66,6 +66,10 @@ pub struct Channel {
     pub weight: u32,
     /// The region of the upstream.
     pub region: Option<String>,
+    /// Where the upstream keeps data.
+    pub residency: Option<String>,
+    /// The upstream keeps nothing of requests and responses.
+    pub zero_retention: bool,
     /// Our name of a model → the upstream's.
     pub models: BTreeMap<String, String>,
     /// Groups it serves; empty means all.
@@ -117,6 +121,10 @@ pub struct NewChannel<'a> {
     pub weight: u32,
     /// The region of the upstream.
     pub region: Option<&'a str>,
+    /// Where the upstream keeps data.
+    pub residency: Option<&'a str>,
+    /// The upstream keeps nothing of requests and responses.
+    pub zero_retention: bool,
     /// Our name of a model → the upstream's; at least one.
     pub models: &'a BTreeMap<String, String>,
     /// Groups it serves; empty means all.

@@ -21,8 +21,8 @@ use crate::validation::{FieldError, Problem, check_name};
 
 pub use self::descendants::{is_descendant, list_descendants};
 pub use self::lifecycle::{
-    ChangeKeyError, OPERATOR, OVERLAP_DEFAULT_SECONDS, OVERLAP_MAX_SECONDS, RevokeAnswer, Rotated,
-    change, delete, revoke, rotate, set_disabled,
+    ChangeKeyError, KeyChange, OPERATOR, OVERLAP_DEFAULT_SECONDS, OVERLAP_MAX_SECONDS,
+    RevokeAnswer, Rotated, change, delete, revoke, rotate, set_disabled,
 };
 pub use self::playground::{end_playground_key, lock_playground_key, set_playground_key};
 pub use self::search::{KeysPage, KeysQuery, SEARCH_MAX_ROWS, names, of_account, search};

@@ -49,5 +49,8 @@ pub mod webhooks;
 pub mod workflows;
 
 pub use network::Network;
-pub use policy::{AUTO_GROUP, ENDPOINT_NAMES, KeyGroup, OnDisconnect, Policy, PolicyFields};
+pub use policy::{
+    AUTO_GROUP, ENDPOINT_NAMES, KeyGroup, MAX_PRICE_NANOS, MaxPrice, OnDisconnect, Policy,
+    PolicyFields, RoutePolicy,
+};
 pub use validation::{FieldError, Problem};

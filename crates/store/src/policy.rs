@@ -1,6 +1,10 @@
 //! Policy of a key. Requested as [`PolicyFields`], validated into a [`Policy`].
 
+mod routes;
+
 use trunkline_types::Timestamp;
+
+pub use self::routes::{MAX_PRICE_NANOS, MaxPrice, RoutePolicy};
 
 use crate::Network;
 use crate::validation::{
@@ -69,6 +73,14 @@ pub struct PolicyFields {
     pub addresses: Option<Vec<String>>,
     /// Regions that upstreams work in.
     pub regions: Option<Vec<String>>,
+    /// Where upstreams keep data.
+    pub residencies: Option<Vec<String>>,
+    /// Only upstreams that keep nothing.
+    pub upstream_zero_retention: bool,
+    /// In which order routes are tried; none means by priority.
+    pub policy: Option<RoutePolicy>,
+    /// Dearer routes are not taken.
+    pub max_price: MaxPrice,
     pub requests_per_minute: Option<i64>,
     pub tokens_per_minute: Option<i64>,
     pub concurrent_calls: Option<i64>,
@@ -142,12 +154,14 @@ impl Policy {
         check_limit("requests_per_minute", fields.requests_per_minute)?;
         check_limit("tokens_per_minute", fields.tokens_per_minute)?;
         check_limit("concurrent_calls", fields.concurrent_calls)?;
+        fields.max_price.check()?;
         Ok(Self(PolicyFields {
             models: check_list("models", fields.models)?,
             endpoints: check_endpoints(fields.endpoints)?,
             platforms: check_list("platforms", fields.platforms)?,
             addresses: check_networks(fields.addresses)?,
             regions: check_list("regions", fields.regions)?,
+            residencies: check_list("residencies", fields.residencies)?,
             ..fields
         }))
     }
@@ -178,6 +192,10 @@ impl Policy {
             platforms: narrow("platforms", &own.platforms, &above.platforms, is_word)?,
             addresses: narrow("addresses", &own.addresses, &above.addresses, is_inside)?,
             regions: narrow("regions", &own.regions, &above.regions, is_word)?,
+            residencies: narrow("residencies", &own.residencies, &above.residencies, is_word)?,
+            upstream_zero_retention: own.upstream_zero_retention || above.upstream_zero_retention,
+            policy: own.policy.or(above.policy),
+            max_price: own.max_price.below(above.max_price)?,
             requests_per_minute: lower(
                 "requests_per_minute",
                 own.requests_per_minute,

@@ -1,5 +1,6 @@
 //! Unit prices in pico-USD, and multipliers as rationals.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -119,6 +120,16 @@ impl Ratio {
     #[must_use]
     pub const fn denominator(self) -> u64 {
         self.denominator
+    }
+
+    /// Which of two is smaller.
+    #[must_use]
+    pub fn compare(self, other: Self) -> Ordering {
+        // Terms are small, so their products are exact.
+        let cross = |one: Self, other: Self| {
+            u128::from(one.numerator).saturating_mul(u128::from(other.denominator))
+        };
+        cross(self, other).cmp(&cross(other, self))
     }
 }
 

@@ -11,10 +11,12 @@ use trunkline_edge::error::{ApiError, ErrorCode};
 use trunkline_edge::response::{Response, json as answer};
 use trunkline_ledger::accounts;
 use trunkline_ledger::statement::{self, Budget};
-use trunkline_store::OnDisconnect;
 use trunkline_store::accounts::Account;
-use trunkline_store::keys::{self, ChangeKeyError, CreateKeyError, Key, NewKey, SECRET_BYTES};
-use trunkline_types::{ApiKey, KeyId, Timestamp};
+use trunkline_store::keys::{
+    self, ChangeKeyError, CreateKeyError, Key, KeyChange, NewKey, SECRET_BYTES,
+};
+use trunkline_store::{MaxPrice, OnDisconnect, RoutePolicy};
+use trunkline_types::{ApiKey, KeyId, Money, Timestamp};
 
 use self::params::{Change, CreateKey, Page, overlap};
 use super::ApiRequest;
@@ -107,7 +109,13 @@ async fn change_key(
     check_other(own)?;
     let params = Change::read(&visit.body, api.edge.now())?;
     let mut tx = api.data.begin().await?;
-    let done = keys::change(&mut tx, id, params.name.as_deref(), params.expires_at).await;
+    let change = KeyChange {
+        name: params.name.as_deref(),
+        expires_at: params.expires_at,
+        policy: params.policy.map(Some),
+        max_price: params.max_price,
+    };
+    let done = keys::change(&mut tx, id, change).await;
     changed_key(api, &visit.caller, tx.finish(done).await).await
 }
 
@@ -259,6 +267,10 @@ pub(crate) fn key_view(key: &Key, account: &Account, now: Timestamp) -> Value {
         "platforms": policy.platforms,
         "addresses": policy.addresses,
         "regions": policy.regions,
+        "residencies": policy.residencies,
+        "upstream_zero_retention": policy.upstream_zero_retention,
+        "policy": policy.policy.map(RoutePolicy::as_str),
+        "max_price": max_price_view(policy.max_price),
         "requests_per_minute": policy.requests_per_minute,
         "tokens_per_minute": policy.tokens_per_minute,
         "concurrent_calls": policy.concurrent_calls,
@@ -268,6 +280,18 @@ pub(crate) fn key_view(key: &Key, account: &Account, now: Timestamp) -> Value {
         "created_at": key.created_at.seconds(),
         "expires_at": seconds(policy.expires_at),
         "previous_until": seconds(previous.filter(|until| *until > now)),
+    })
+}
+
+fn max_price_view(max_price: MaxPrice) -> Value {
+    if !max_price.is_set() {
+        return Value::Null;
+    }
+    let text = |amount: Option<Money>| amount.map(|amount| amount.to_string());
+    json!({
+        "input": text(max_price.input),
+        "output": text(max_price.output),
+        "unit": text(max_price.unit),
     })
 }
 

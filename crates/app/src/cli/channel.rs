@@ -153,6 +153,12 @@ pub(crate) struct AddChannel {
     /// Where its calls are served.
     #[arg(long)]
     pub(crate) region: Option<String>,
+    /// Where it keeps data.
+    #[arg(long)]
+    pub(crate) residency: Option<String>,
+    /// It keeps nothing of requests and responses.
+    #[arg(long)]
+    pub(crate) zero_retention: bool,
     /// Lower is tried first.
     #[arg(long, value_name = "N", default_value_t = 0,
         value_parser = clap::value_parser!(i32).range(0..=i64::from(PRIORITY_MAX)))]
@@ -254,6 +260,12 @@ pub(crate) struct ChannelChanges {
     /// Where its calls are served.
     #[arg(long, value_name = "REGION|none", value_parser = text_or_none)]
     pub(crate) region: Option<OrNone<String>>,
+    /// Where it keeps data.
+    #[arg(long, value_name = "RESIDENCY|none", value_parser = text_or_none)]
+    pub(crate) residency: Option<OrNone<String>>,
+    /// Whether it keeps nothing of requests and responses.
+    #[arg(long, value_name = "true|false")]
+    pub(crate) zero_retention: Option<bool>,
     /// The models it serves, instead of those of before; repeat it for more.
     #[arg(long = "model", value_name = "PUBLIC[=UPSTREAM]", value_parser = model)]
     pub(crate) models: Vec<Pair>,

@@ -1,8 +1,8 @@
 //! The words of `trunkline key`.
 
 use clap::{Args, Subcommand};
-use trunkline_store::OnDisconnect;
 use trunkline_store::keys::{OVERLAP_DEFAULT_SECONDS, OVERLAP_MAX_SECONDS, PAGE_MAX_ROWS};
+use trunkline_store::{MaxPrice, OnDisconnect, RoutePolicy};
 
 use super::values::{Expiry, account_number, key_number};
 
@@ -68,6 +68,23 @@ Examples:
         key: i64,
     },
 
+    /// Change which routes a key is served by.
+    #[command(
+        after_help = "What is not named stays. --max-price replaces all limits; none removes them. Keys below it keep theirs.
+
+Examples:
+  trunkline key set 7 --policy cheapest
+  trunkline key set 7 --max-price input=3,output=15
+  trunkline key set 7 --policy priority --max-price none"
+    )]
+    Set {
+        /// The key's number, as `key list` shows it.
+        #[arg(value_name = "KEY_ID", value_parser = key_number)]
+        key: i64,
+        #[command(flatten)]
+        changes: KeyRoutes,
+    },
+
     /// Change when a key ends.
     #[command(after_help = "Examples:
   trunkline key expire 7 --at 30
@@ -109,6 +126,18 @@ Examples:
     },
 }
 
+/// Which routes a key is served by.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(crate) struct KeyRoutes {
+    /// In which order routes are tried.
+    #[arg(long, value_name = "priority|cheapest|fastest", value_parser = route_policy)]
+    pub(crate) policy: Option<RoutePolicy>,
+    /// The highest price: USD for a million input and output tokens, or for one unit.
+    #[arg(long, value_name = "input=USD,output=USD,unit=USD|none", value_parser = max_price)]
+    pub(crate) max_price: Option<MaxPrice>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CreateKey {
     /// The account's number.
@@ -138,6 +167,18 @@ pub(crate) struct CreateKey {
     /// Regions its calls may be served in.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) regions: Option<Vec<String>>,
+    /// Where upstreams may keep data.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) residencies: Option<Vec<String>>,
+    /// Only upstreams that keep nothing of requests and responses.
+    #[arg(long)]
+    pub(crate) upstream_zero_retention: bool,
+    /// In which order routes are tried; by priority if left out.
+    #[arg(long, value_name = "priority|cheapest|fastest", value_parser = route_policy)]
+    pub(crate) policy: Option<RoutePolicy>,
+    /// The highest price: USD for a million input and output tokens, or for one unit.
+    #[arg(long, value_name = "input=USD,output=USD,unit=USD", value_parser = max_price)]
+    pub(crate) max_price: Option<MaxPrice>,
     /// Requests a minute; the operator's default if left out.
     #[arg(long, value_name = "N")]
     pub(crate) rpm: Option<i64>,
@@ -162,6 +203,26 @@ pub(crate) struct CreateKey {
     /// Good for so many days, or until a moment such as 2027-01-31T12:00:00Z.
     #[arg(long, value_name = "DAYS|RFC3339")]
     pub(crate) expires: Option<Expiry>,
+}
+
+fn route_policy(word: &str) -> Result<RoutePolicy, String> {
+    let wrong = || "must be priority, cheapest or fastest".to_owned();
+    RoutePolicy::of_word(word).ok_or_else(wrong)
+}
+
+/// `input=3,output=15`, or `none` for no limit.
+fn max_price(text: &str) -> Result<MaxPrice, String> {
+    let (mut input, mut output, mut unit) = (None, None, None);
+    for part in text.split(',').filter(|_| text != "none") {
+        let (name, amount) = part.split_once('=').unwrap_or((part, ""));
+        match name {
+            "input" => input = Some(amount),
+            "output" => output = Some(amount),
+            "unit" => unit = Some(amount),
+            _ => return Err("must be such as input=3,output=15 or unit=0.04, or none".to_owned()),
+        }
+    }
+    MaxPrice::read(input, output, unit).map_err(|error| error.to_string())
 }
 
 fn on_disconnect(word: &str) -> Result<OnDisconnect, String> {

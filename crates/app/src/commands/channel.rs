@@ -178,6 +178,8 @@ async fn add_in(
         priority: options.priority,
         weight: options.weight,
         region: options.region.as_deref(),
+        residency: options.residency.as_deref(),
+        zero_retention: options.zero_retention,
         models: &map_of("--model", &options.models)?,
         groups: &options.groups,
         extra_headers: &map_of("--header", &options.headers)?,

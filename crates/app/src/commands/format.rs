@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use trunkline_ledger::accounts::Balance;
 use trunkline_ledger::statement::{Budget, Entry, EntryDetail};
-use trunkline_store::OnDisconnect;
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::Key;
+use trunkline_store::{MaxPrice, OnDisconnect, RoutePolicy};
 use trunkline_types::{Money, Timestamp};
 
 use crate::times;
@@ -74,6 +74,10 @@ pub(super) fn key(key: &Key, now: Timestamp, budgets: &[Budget]) -> Value {
         "platforms": fields.platforms,
         "addresses": fields.addresses,
         "regions": fields.regions,
+        "residencies": fields.residencies,
+        "upstream_zero_retention": fields.upstream_zero_retention,
+        "policy": fields.policy.map(RoutePolicy::as_str),
+        "max_price": max_price(fields.max_price),
         "requests_per_minute": fields.requests_per_minute,
         "tokens_per_minute": fields.tokens_per_minute,
         "concurrent_calls": fields.concurrent_calls,
@@ -88,6 +92,29 @@ pub(super) fn key(key: &Key, now: Timestamp, budgets: &[Budget]) -> Value {
         "disabled_at": key.disabled_at.map(times::rfc3339),
         "revision": key.revision,
     })
+}
+
+fn max_price(limits: MaxPrice) -> Value {
+    if !limits.is_set() {
+        return Value::Null;
+    }
+    json!({
+        "input": limits.input.map(usd),
+        "output": limits.output.map(usd),
+        "unit": limits.unit.map(usd),
+    })
+}
+
+fn max_price_words(limits: MaxPrice) -> Option<String> {
+    let parts = [
+        ("input", limits.input),
+        ("output", limits.output),
+        ("unit", limits.unit),
+    ];
+    let parts = parts.into_iter();
+    let words = parts.filter_map(|(name, most)| most.map(|most| format!("{name}={most}")));
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| format!("max_price {}", words.join(",")))
 }
 
 /// What of a key's policy is not the default, in words.
@@ -106,6 +133,12 @@ pub(super) fn policy_words(key: &Key) -> String {
         list("platforms", &fields.platforms),
         list("addresses", &fields.addresses),
         list("regions", &fields.regions),
+        list("residencies", &fields.residencies),
+        switch("upstream_zero_retention", fields.upstream_zero_retention),
+        fields
+            .policy
+            .map(|policy| format!("policy {}", policy.as_str())),
+        max_price_words(fields.max_price),
         limit("requests/min", fields.requests_per_minute),
         limit("tokens/min", fields.tokens_per_minute),
         limit("concurrent", fields.concurrent_calls),

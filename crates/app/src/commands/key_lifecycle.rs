@@ -1,14 +1,14 @@
-//! `trunkline key rotate | disable | enable | expire | delete`.
+//! `trunkline key rotate | disable | enable | set | expire | delete`.
 
 use anyhow::bail;
 use serde_json::json;
 use trunkline_db::Database;
-use trunkline_store::keys::{self, Key, OPERATOR, RevokeAnswer};
+use trunkline_store::keys::{self, Key, KeyChange, OPERATOR, RevokeAnswer};
 use trunkline_types::KeyId;
 
 use super::key::DAY_SECONDS;
 use super::{database, format};
-use crate::cli::Expiry;
+use crate::cli::{Expiry, KeyRoutes};
 use crate::output::Output;
 use crate::random;
 
@@ -48,6 +48,23 @@ pub(super) async fn switch(
     tell(database, &tx.finish(done).await?, output).await
 }
 
+/// Changes which routes a key is served by.
+pub(super) async fn set(
+    database: &Database,
+    key: i64,
+    changes: &KeyRoutes,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let change = KeyChange {
+        policy: changes.policy.map(Some),
+        max_price: changes.max_price,
+        ..KeyChange::default()
+    };
+    let mut tx = database.begin().await?;
+    let done = keys::change(&mut tx, KeyId::new(key), change).await;
+    tell(database, &tx.finish(done).await?, output).await
+}
+
 /// Changes when a key ends.
 pub(super) async fn expire(
     database: &Database,
@@ -61,7 +78,11 @@ pub(super) async fn expire(
         Expiry::At(moment) => moment,
     });
     let mut tx = database.begin().await?;
-    let done = keys::change(&mut tx, KeyId::new(key), None, Some(end)).await;
+    let change = KeyChange {
+        expires_at: Some(end),
+        ..KeyChange::default()
+    };
+    let done = keys::change(&mut tx, KeyId::new(key), change).await;
     tell(database, &tx.finish(done).await?, output).await
 }
 

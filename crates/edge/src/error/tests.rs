@@ -25,6 +25,8 @@ fn every_code_is_explained_where_errors_point_to() {
         ErrorCode::InsufficientBalance,
         ErrorCode::BudgetExceeded,
         ErrorCode::MaxCostExceeded,
+        ErrorCode::PriceAboveLimit,
+        ErrorCode::RouteNotAllowed,
         ErrorCode::ModelNotFound,
         ErrorCode::NotFound,
         ErrorCode::TaskNotFound,

@@ -7,6 +7,7 @@ use trunkline_types::{AccountId, Timestamp};
 
 use super::ChannelQuery;
 use super::evidence::Evidence;
+use super::speeds::Speeds;
 use crate::metrics::AttemptMetrics;
 use crate::stream_history::StreamHistory;
 
@@ -27,6 +28,8 @@ pub(crate) struct Health {
     pub(super) attempts: Arc<AttemptMetrics>,
     /// What its streamed answers told.
     pub(crate) streams: StreamHistory,
+    /// How long its answers took to begin.
+    pub(crate) speeds: Speeds,
 }
 
 impl Health {
@@ -80,6 +83,7 @@ impl Default for Health {
             failures: Evidence::of_many(OPEN_AFTER, FAILURES_KEPT_MILLIS),
             attempts: Arc::default(),
             streams: StreamHistory::default(),
+            speeds: Speeds::default(),
         }
     }
 }

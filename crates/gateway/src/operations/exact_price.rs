@@ -79,9 +79,8 @@ impl Priced {
         let call = &self.call;
         let seed = seed_of_id(call.id);
         let registry = services.channels.load_full();
-        let mut channels = registry.order(self.query(services), &call.sale.group, seed);
+        let mut channels = registry.order(self.query(services), call.route_rules(), seed);
         channels.retain(|channel| channel.provider.serves(self.endpoint));
-        channels.retain(|one| call.caller.may_be_served_in(one.row.region.as_deref()));
         Candidates {
             channels,
             model: call.model.clone(),

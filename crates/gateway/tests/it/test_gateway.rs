@@ -283,6 +283,8 @@ impl TestGateway {
             priority: options.priority,
             weight: 1,
             region: None,
+            residency: None,
+            zero_retention: false,
             models: &models,
             groups: &[],
             extra_headers: &extra_headers,

@@ -47,6 +47,9 @@ pub(super) fn channel(new: &NewChannel<'_>) -> Result<Checked, FieldError> {
     if let Some(region) = new.region {
         check_word("region", region)?;
     }
+    if let Some(residency) = new.residency {
+        check_word("residency", residency)?;
+    }
     in_range(
         "priority",
         i64::from(new.priority),

@@ -121,7 +121,29 @@ impl CostBook {
         }
         sum.times(self.rate).ok()?.round_half_up().ok()
     }
+
+    /// What a usual mix of a model costs, to compare channels by. None if the model has no price.
+    #[must_use]
+    pub fn compared_usd(&self, upstream_model: &str) -> Option<Money> {
+        let prices = self.models.get(upstream_model)?;
+        let mut sum = Exact::ZERO;
+        for (face, quantity) in COMPARED {
+            if let Some(price) = prices.get(&face) {
+                sum = sum.plus(Exact::line(quantity, *price).ok()?).ok()?;
+            }
+        }
+        sum.times(self.rate).ok()?.round_half_up().ok()
+    }
 }
+
+/// The mix that models are compared by: three input tokens for one of output, a call, an image or a second.
+const COMPARED: [(Face, u64); 5] = [
+    (Face::Input, 3_000_000),
+    (Face::Output, 1_000_000),
+    (Face::PerCall, 1),
+    (Face::VideoSecond, 1),
+    (Face::AudioInput, 60),
+];
 
 fn must(field: &'static str, be: &'static str) -> FieldError {
     FieldError::new(field, Problem::Must { be })

@@ -164,6 +164,8 @@ impl Channel {
             priority: self.priority,
             weight: self.weight,
             region: self.region.as_deref(),
+            residency: self.residency.as_deref(),
+            zero_retention: self.zero_retention,
             models: &self.models,
             groups: &self.groups,
             extra_headers: &self.extra_headers,

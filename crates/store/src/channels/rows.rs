@@ -25,8 +25,8 @@ pub(super) async fn insert(
     let id: Option<i64> = sqlx::query_scalar(
         "INSERT INTO app.channel (
              name, provider, base_url, priority, weight, region, models, groups, extra_headers, proxy,
-             requests_per_minute, concurrent_calls, cost, revision)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+             requests_per_minute, concurrent_calls, cost, revision, residency, zero_retention)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
          ON CONFLICT ON CONSTRAINT channel_name_once DO NOTHING
          RETURNING id",
     )
@@ -44,6 +44,8 @@ pub(super) async fn insert(
     .bind(new.concurrent_calls)
     .bind(new.cost.map(Json))
     .bind(number)
+    .bind(new.residency)
+    .bind(new.zero_retention)
     .fetch_optional(&mut **tx)
     .await?;
     Ok(id.map(ChannelId::new))
@@ -80,7 +82,7 @@ pub(super) async fn update(
     sqlx::query(
         "UPDATE app.channel SET base_url = $2, priority = $3, weight = $4, region = $5, models = $6,
              groups = $7, extra_headers = $8, proxy = $9, requests_per_minute = $10,
-             concurrent_calls = $11, cost = $12, revision = $13
+             concurrent_calls = $11, cost = $12, revision = $13, residency = $14, zero_retention = $15
          WHERE id = $1",
     )
     .bind(id.number())
@@ -96,6 +98,8 @@ pub(super) async fn update(
     .bind(new.concurrent_calls)
     .bind(new.cost.map(Json))
     .bind(number)
+    .bind(new.residency)
+    .bind(new.zero_retention)
     .execute(&mut **tx)
     .await?;
     Ok(())
@@ -166,7 +170,7 @@ pub(super) async fn find(
 ) -> Result<Option<Channel>, DbError> {
     let row = sqlx::query(
         "SELECT id, name, provider, base_url, priority, weight, region, models, groups, extra_headers,
-             proxy, requests_per_minute, concurrent_calls, cost, state, revision
+             proxy, requests_per_minute, concurrent_calls, cost, state, revision, residency, zero_retention
          FROM app.channel WHERE name = $1",
     )
     .bind(name)
@@ -191,7 +195,7 @@ pub(super) async fn find(
 pub(super) async fn list(connection: &mut PgConnection) -> Result<Vec<Channel>, DbError> {
     let rows = sqlx::query(
         "SELECT id, name, provider, base_url, priority, weight, region, models, groups, extra_headers,
-             proxy, requests_per_minute, concurrent_calls, cost, state, revision
+             proxy, requests_per_minute, concurrent_calls, cost, state, revision, residency, zero_retention
          FROM app.channel ORDER BY priority, id LIMIT $1",
     )
     .bind(bound(MAX_CHANNELS))
@@ -353,6 +357,8 @@ fn channel_of(row: &PgRow) -> Result<Channel, DbError> {
         priority: row.try_get("priority")?,
         weight: u32::try_from(weight).map_err(|_| wrong("a channel's weight is below 0"))?,
         region: row.try_get("region")?,
+        residency: row.try_get("residency")?,
+        zero_retention: row.try_get("zero_retention")?,
         models: models.0,
         groups: row.try_get("groups")?,
         extra_headers: extra_headers.0,

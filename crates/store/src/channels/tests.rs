@@ -138,6 +138,8 @@ fn problem<'a>(change: impl FnOnce(&mut NewChannel<'a>)) -> String {
         priority: 0,
         weight: 1,
         region: None,
+        residency: None,
+        zero_retention: false,
         models,
         groups: &[],
         extra_headers: headers,

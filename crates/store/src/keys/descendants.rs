@@ -50,7 +50,8 @@ pub async fn list_descendants(
          )
          SELECT k.id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
              platforms, addresses::text[] AS addresses, regions, requests_per_minute,
-             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, expires_at,
+             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, policy, max_input_nanos,
+             max_output_nanos, max_unit_nanos, residencies, upstream_zero_retention, expires_at,
              revoked_at, disabled_at, previous_hash, previous_until, deleted_at, created_at, revision
          FROM app.api_key AS k JOIN family AS f ON f.id = k.id
          WHERE k.id > $3 AND k.deleted_at IS NULL ORDER BY k.id LIMIT $4",

@@ -6,11 +6,12 @@ use sha2::{Digest as _, Sha256};
 use sqlx::Row as _;
 use trunkline_db::events::{self, NewEvent};
 use trunkline_db::{DbError, Tx, database_now, revision, to_sql_time};
-use trunkline_types::{ApiKey, KeyId, Timestamp, Topic};
+use trunkline_types::{ApiKey, KeyId, Money, Timestamp, Topic};
 use uuid::Uuid;
 
 use super::{Key, KeyHash, KeyState, SECRET_BYTES, TOPIC, find};
 use crate::accounts;
+use crate::policy::{MaxPrice, PolicyFields, RoutePolicy};
 use crate::validation::{FieldError, Problem, check_name};
 
 /// Default overlap in which the previous secret stays valid after a rotation.
@@ -198,39 +199,66 @@ pub async fn set_disabled(tx: &mut Tx, key: KeyId, off: bool) -> Result<Key, Cha
     reload(tx, key).await
 }
 
-/// Changes a key's name and expiry. No expiry means the parent's; it cannot be later than that.
-pub async fn change(
-    tx: &mut Tx,
-    key: KeyId,
-    name: Option<&str>,
-    expires_at: Option<Option<Timestamp>>,
-) -> Result<Key, ChangeKeyError> {
-    if let Some(name) = name {
+/// What is to change of a key. What is none stays.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KeyChange<'a> {
+    pub name: Option<&'a str>,
+    /// No expiry means the parent's; it cannot be later than that.
+    pub expires_at: Option<Option<Timestamp>>,
+    /// No policy means the parent's.
+    pub policy: Option<Option<RoutePolicy>>,
+    /// All limits together; one that is not set is the parent's, and none can be above that.
+    pub max_price: Option<MaxPrice>,
+}
+
+/// Changes a key. Keys below it keep what they have.
+pub async fn change(tx: &mut Tx, key: KeyId, change: KeyChange<'_>) -> Result<Key, ChangeKeyError> {
+    if let Some(name) = change.name {
         check_name("name", name)?;
     }
     let number = revision::bump(tx, TOPIC).await?;
     let (known, now) = changeable(tx, key).await?;
-    let ends = match expires_at {
-        None => known.policy.fields().expires_at,
+    let above = match known.parent {
+        Some(parent) => reload(tx, parent).await?.policy.fields().clone(),
+        None => PolicyFields::default(),
+    };
+    let fields = known.policy.fields();
+    let ends = match change.expires_at {
+        None => fields.expires_at,
         Some(requested) => {
             if requested.is_some_and(|end| end <= now) {
                 return Err(FieldError::new("expires_at", Problem::Past).into());
             }
-            let above = match known.parent {
-                Some(parent) => reload(tx, parent).await?.policy.fields().expires_at,
-                None => None,
-            };
-            crate::policy::earlier(requested, above)?
+            crate::policy::earlier(requested, above.expires_at)?
         }
     };
-    sqlx::query("UPDATE app.api_key SET name = $2, expires_at = $3, revision = $4 WHERE id = $1")
-        .bind(key.number())
-        .bind(name.unwrap_or(&known.name))
-        .bind(ends.map(to_sql_time))
-        .bind(number)
-        .execute(&mut **tx)
-        .await
-        .map_err(DbError::from)?;
+    let policy = match change.policy {
+        None => fields.policy,
+        Some(requested) => requested.or(above.policy),
+    };
+    let max_price = match change.max_price {
+        None => fields.max_price,
+        Some(requested) => {
+            requested.check()?;
+            requested.below(above.max_price)?
+        }
+    };
+    sqlx::query(
+        "UPDATE app.api_key SET name = $2, expires_at = $3, revision = $4, policy = $5,
+             max_input_nanos = $6, max_output_nanos = $7, max_unit_nanos = $8
+         WHERE id = $1",
+    )
+    .bind(key.number())
+    .bind(change.name.unwrap_or(&known.name))
+    .bind(ends.map(to_sql_time))
+    .bind(number)
+    .bind(policy.map(RoutePolicy::as_str))
+    .bind(max_price.input.map(Money::nanos))
+    .bind(max_price.output.map(Money::nanos))
+    .bind(max_price.unit.map(Money::nanos))
+    .execute(&mut **tx)
+    .await
+    .map_err(DbError::from)?;
     reload(tx, key).await
 }
 

@@ -4,15 +4,16 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, to_sql_time};
-use trunkline_types::{AccountId, ApiKey, KeyId, Timestamp};
+use trunkline_types::{AccountId, ApiKey, KeyId, Money, Timestamp};
 
 use super::{Key, KeyHash, NewKey};
-use crate::policy::{KeyGroup, OnDisconnect, Policy, PolicyFields};
+use crate::policy::{KeyGroup, MaxPrice, OnDisconnect, Policy, PolicyFields, RoutePolicy};
 
 /// Everything of a key's row.
 pub(super) const COLUMNS: &str = "id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints, \
      platforms, addresses::text[] AS addresses, regions, requests_per_minute, tokens_per_minute, \
-     concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, expires_at, revoked_at, disabled_at, \
+     concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, policy, max_input_nanos, \
+     max_output_nanos, max_unit_nanos, residencies, upstream_zero_retention, expires_at, revoked_at, disabled_at, \
      previous_hash, previous_until, deleted_at, created_at, revision";
 
 pub(super) async fn insert(
@@ -27,12 +28,14 @@ pub(super) async fn insert(
         "INSERT INTO app.api_key (
              account_id, parent_id, name, key_hash, hint, group_name, models, endpoints, platforms,
              addresses, regions, requests_per_minute, tokens_per_minute, concurrent_calls, strict,
-             fit_to_balance, zero_retention, on_disconnect, expires_at, revision)
+             fit_to_balance, zero_retention, on_disconnect, policy, max_input_nanos,
+             max_output_nanos, max_unit_nanos, residencies, upstream_zero_retention, expires_at, revision)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text[]::cidr[], $11, $12, $13, $14, $15,
-             $16, $17, $18, $19, $20)
+             $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)
          RETURNING id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
              platforms, addresses::text[] AS addresses, regions, requests_per_minute,
-             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, expires_at,
+             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, policy, max_input_nanos,
+             max_output_nanos, max_unit_nanos, residencies, upstream_zero_retention, expires_at,
              revoked_at, disabled_at, previous_hash, previous_until, deleted_at, created_at, revision",
     )
     .bind(new.account.number())
@@ -53,6 +56,12 @@ pub(super) async fn insert(
     .bind(fields.fit_to_balance)
     .bind(fields.zero_retention)
     .bind(fields.on_disconnect.map(OnDisconnect::as_str))
+    .bind(fields.policy.map(RoutePolicy::as_str))
+    .bind(fields.max_price.input.map(Money::nanos))
+    .bind(fields.max_price.output.map(Money::nanos))
+    .bind(fields.max_price.unit.map(Money::nanos))
+    .bind(&fields.residencies)
+    .bind(fields.upstream_zero_retention)
     .bind(fields.expires_at.map(to_sql_time))
     .bind(number)
     .fetch_one(&mut **tx)
@@ -64,7 +73,8 @@ pub(super) async fn find(connection: &mut PgConnection, id: KeyId) -> Result<Opt
     let row = sqlx::query(
         "SELECT id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
              platforms, addresses::text[] AS addresses, regions, requests_per_minute,
-             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, expires_at,
+             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, policy, max_input_nanos,
+             max_output_nanos, max_unit_nanos, residencies, upstream_zero_retention, expires_at,
              revoked_at, disabled_at, previous_hash, previous_until, deleted_at, created_at, revision
          FROM app.api_key WHERE id = $1",
     )
@@ -83,7 +93,8 @@ pub(super) async fn list(
     let rows = sqlx::query(
         "SELECT id, account_id, parent_id, name, key_hash, hint, group_name, models, endpoints,
              platforms, addresses::text[] AS addresses, regions, requests_per_minute,
-             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, expires_at,
+             tokens_per_minute, concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, policy, max_input_nanos,
+             max_output_nanos, max_unit_nanos, residencies, upstream_zero_retention, expires_at,
              revoked_at, disabled_at, previous_hash, previous_until, deleted_at, created_at, revision
          FROM app.api_key WHERE account_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3",
     )
@@ -136,6 +147,14 @@ pub(super) fn policy_of(row: &PgRow) -> Result<PolicyFields, DbError> {
         fit_to_balance: row.try_get("fit_to_balance")?,
         zero_retention: row.try_get("zero_retention")?,
         on_disconnect: on_disconnect_of(row.try_get("on_disconnect")?)?,
+        policy: route_policy_of(row.try_get("policy")?)?,
+        max_price: MaxPrice {
+            input: amount(row, "max_input_nanos")?,
+            output: amount(row, "max_output_nanos")?,
+            unit: amount(row, "max_unit_nanos")?,
+        },
+        residencies: row.try_get("residencies")?,
+        upstream_zero_retention: row.try_get("upstream_zero_retention")?,
         expires_at: None,
     })
 }
@@ -144,6 +163,17 @@ fn on_disconnect_of(word: Option<String>) -> Result<Option<OnDisconnect>, DbErro
     let wrong = || DbError::from(sqlx::Error::Decode("on_disconnect is no known word".into()));
     let read = |word: String| OnDisconnect::of_word(&word).ok_or_else(wrong);
     word.map(read).transpose()
+}
+
+fn route_policy_of(word: Option<String>) -> Result<Option<RoutePolicy>, DbError> {
+    let wrong = || DbError::from(sqlx::Error::Decode("policy is no known word".into()));
+    let read = |word: String| RoutePolicy::of_word(&word).ok_or_else(wrong);
+    word.map(read).transpose()
+}
+
+fn amount(row: &PgRow, name: &str) -> Result<Option<Money>, DbError> {
+    let nanos: Option<i64> = row.try_get(name)?;
+    Ok(nanos.map(Money::from_nanos))
 }
 
 pub(super) fn hash_of(bytes: Vec<u8>) -> Result<KeyHash, DbError> {

@@ -42,7 +42,8 @@ pub async fn changed_since(
     let found = sqlx::query(
         "SELECT id, account_id, parent_id, key_hash, group_name, models, endpoints, platforms,
              addresses::text[] AS addresses, regions, requests_per_minute, tokens_per_minute,
-             concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, expires_at,
+             concurrent_calls, strict, fit_to_balance, zero_retention, on_disconnect, policy, max_input_nanos,
+             max_output_nanos, max_unit_nanos, residencies, upstream_zero_retention, expires_at,
              revoked_at IS NOT NULL AS revoked, disabled_at IS NOT NULL AS disabled, previous_hash,
              previous_until, revision
          FROM app.api_key WHERE (revision, id) > ($1, $2) ORDER BY revision, id LIMIT $3",

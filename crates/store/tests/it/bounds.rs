@@ -4,7 +4,7 @@ use trunkline_store::accounts::{self, CreateAccountError, NewAccount};
 use trunkline_store::validation::{
     LIMIT_MAX, LIST_MAX_WORDS, NAME_MAX_CHARACTERS, REASON_MAX_CHARACTERS, WORD_MAX_CHARACTERS,
 };
-use trunkline_store::{channels, time_zones};
+use trunkline_store::{MAX_PRICE_NANOS, channels, time_zones};
 use trunkline_types::{SHARDS, Shard};
 
 use crate::channels::add;
@@ -147,6 +147,17 @@ async fn the_key_table_ends_where_the_code_says() {
     let table = "app.api_key";
     let networks = |count: usize| format!("array_fill('::/0'::cidr, ARRAY[{count}])");
     let bytes = |count: usize| format!("decode(repeat('00', {count}), 'hex')");
+    let price_edges = |column, constraint| {
+        let most = MAX_PRICE_NANOS.to_string();
+        let above = (MAX_PRICE_NANOS + 1).to_string();
+        edges(
+            table,
+            column,
+            constraint,
+            &["NULL", "0", &most],
+            &["-1", &above],
+        )
+    };
     let all = vec![
         text_edges(table, "name", "api_key_name_bounded", NAME_MAX_CHARACTERS),
         text_edges(
@@ -175,6 +186,10 @@ async fn the_key_table_ends_where_the_code_says() {
         list_edges("endpoints", "api_key_endpoints_bounded"),
         list_edges("platforms", "api_key_platforms_bounded"),
         list_edges("regions", "api_key_regions_bounded"),
+        list_edges("residencies", "api_key_residencies_bounded"),
+        price_edges("max_input_nanos", "api_key_max_input_bounded"),
+        price_edges("max_output_nanos", "api_key_max_output_bounded"),
+        price_edges("max_unit_nanos", "api_key_max_unit_bounded"),
         limit_edges("requests_per_minute", "api_key_requests_bounded"),
         limit_edges("tokens_per_minute", "api_key_tokens_bounded"),
         limit_edges("concurrent_calls", "api_key_concurrent_bounded"),
@@ -224,6 +239,7 @@ async fn the_channel_tables_end_where_the_code_says() {
         text_edges(table, "name", "channel_name_bounded", NAME_MAX_CHARACTERS),
         text_edges(table, "provider", "channel_provider_bounded", word),
         text_edges(table, "region", "channel_region_bounded", word),
+        text_edges(table, "residency", "channel_residency_bounded", word),
         text_edges(
             table,
             "base_url",

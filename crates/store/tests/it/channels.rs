@@ -43,6 +43,8 @@ pub(crate) async fn add(
         priority,
         weight: 7,
         region: Some("eu"),
+        residency: None,
+        zero_retention: false,
         models: &models,
         groups: &groups,
         extra_headers: &headers,

@@ -2,7 +2,9 @@
 
 use sha2::{Digest as _, Sha256};
 use trunkline_store::keys::{self, CreateKeyError, KeyState, RevokeAnswer};
-use trunkline_store::{FieldError, KeyGroup, OnDisconnect, PolicyFields, Problem};
+use trunkline_store::{
+    FieldError, KeyGroup, MaxPrice, OnDisconnect, PolicyFields, Problem, RoutePolicy,
+};
 use trunkline_types::{AccountId, ApiKey, KeyId, Timestamp};
 
 use crate::test_store::TestStore;
@@ -92,6 +94,10 @@ async fn a_row_carries_the_whole_policy() {
         platforms: words(&["p1"]),
         addresses: words(&["10.0.0.0/8", "::ffff:10.0.0.0/104", "2001:db8::/32"]),
         regions: words(&["eu"]),
+        residencies: words(&["de"]),
+        upstream_zero_retention: true,
+        policy: Some(RoutePolicy::Cheapest),
+        max_price: MaxPrice::read(Some("3"), Some("15.5"), Some("0.04")).unwrap(),
         requests_per_minute: Some(1),
         tokens_per_minute: Some(2),
         concurrent_calls: Some(3),

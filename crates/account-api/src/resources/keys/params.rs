@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use trunkline_edge::error::ApiError;
 use trunkline_store::keys::{OVERLAP_DEFAULT_SECONDS, OVERLAP_MAX_SECONDS, PAGE_MAX_ROWS};
-use trunkline_store::{OnDisconnect, Policy, PolicyFields};
+use trunkline_store::{MaxPrice, OnDisconnect, Policy, PolicyFields, RoutePolicy};
 use trunkline_types::{KeyId, Money, Timestamp};
 
 use super::invalid;
@@ -26,6 +26,8 @@ pub(super) struct CreateKey {
 pub(super) struct Change {
     pub(super) name: Option<String>,
     pub(super) expires_at: Option<Option<Timestamp>>,
+    pub(super) policy: Option<RoutePolicy>,
+    pub(super) max_price: Option<MaxPrice>,
 }
 
 pub(super) struct Page {
@@ -42,6 +44,11 @@ struct NewBody {
     platforms: Option<Vec<String>>,
     addresses: Option<Vec<String>>,
     regions: Option<Vec<String>>,
+    residencies: Option<Vec<String>>,
+    #[serde(default)]
+    upstream_zero_retention: bool,
+    policy: Option<String>,
+    max_price: Option<MaxPriceBody>,
     requests_per_minute: Option<i64>,
     tokens_per_minute: Option<i64>,
     concurrent_calls: Option<i64>,
@@ -55,11 +62,22 @@ struct NewBody {
     expires_at: Option<i64>,
 }
 
+/// Amounts in USD, as texts or numbers. One that is not there has no limit.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MaxPriceBody {
+    input: Option<Box<RawValue>>,
+    output: Option<Box<RawValue>>,
+    unit: Option<Box<RawValue>>,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChangeBody {
     name: Option<String>,
     expires_in_seconds: Option<i64>,
+    policy: Option<String>,
+    max_price: Option<MaxPriceBody>,
     /// Null is "never", and not the same as nothing.
     #[serde(default, deserialize_with = "there")]
     expires_at: Option<Option<i64>>,
@@ -87,6 +105,10 @@ impl CreateKey {
             platforms: body.platforms,
             addresses: body.addresses,
             regions: body.regions,
+            residencies: body.residencies,
+            upstream_zero_retention: body.upstream_zero_retention,
+            policy: body.policy.as_deref().map(route_policy_of).transpose()?,
+            max_price: max_price_of(body.max_price.as_ref())?,
             requests_per_minute: body.requests_per_minute,
             tokens_per_minute: body.tokens_per_minute,
             concurrent_calls: body.concurrent_calls,
@@ -114,13 +136,21 @@ impl Change {
     pub(super) fn read(body: &Bytes, now: Timestamp) -> Result<Self, ApiError> {
         let body: ChangeBody = read_body(body)?;
         let expires_at = end_of(body.expires_in_seconds, body.expires_at, now)?;
-        if body.name.is_none() && expires_at.is_none() {
-            let text = "nothing to change: send `name`, `expires_at` or `expires_in_seconds`";
+        let policy = body.policy.as_deref().map(route_policy_of).transpose()?;
+        let max_price = match &body.max_price {
+            Some(limits) => Some(max_price_of(Some(limits))?),
+            None => None,
+        };
+        let is_new = policy.is_some() || max_price.is_some();
+        if body.name.is_none() && expires_at.is_none() && !is_new {
+            let text = "nothing to change: send `name`, `expires_at`, `expires_in_seconds`, `policy` or `max_price`";
             return Err(invalid("body", text.to_owned()));
         }
         Ok(Self {
             name: body.name,
             expires_at,
+            policy,
+            max_price,
         })
     }
 }
@@ -205,6 +235,25 @@ fn end_of(
 fn on_disconnect_of(word: &str) -> Result<OnDisconnect, ApiError> {
     let text = "`on_disconnect` must be \"cancel\" or \"finish\"";
     OnDisconnect::of_word(word).ok_or_else(|| invalid("on_disconnect", text.to_owned()))
+}
+
+fn route_policy_of(word: &str) -> Result<RoutePolicy, ApiError> {
+    let text = "`policy` must be \"priority\", \"cheapest\" or \"fastest\"";
+    RoutePolicy::of_word(word).ok_or_else(|| invalid("policy", text.to_owned()))
+}
+
+fn max_price_of(body: Option<&MaxPriceBody>) -> Result<MaxPrice, ApiError> {
+    let Some(body) = body else {
+        return Ok(MaxPrice::default());
+    };
+    let digits = |raw: &Option<Box<RawValue>>| {
+        let text = raw.as_deref().map(RawValue::get);
+        text.map(|text| text.trim().trim_matches('"').to_owned())
+    };
+    let (input, output) = (digits(&body.input), digits(&body.output));
+    let unit = digits(&body.unit);
+    MaxPrice::read(input.as_deref(), output.as_deref(), unit.as_deref())
+        .map_err(|error| invalid(error.field, error.to_string()))
 }
 
 /// An amount as a text or a number, read from its digits: no float touches money.

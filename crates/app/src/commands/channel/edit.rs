@@ -235,6 +235,8 @@ impl<'a> Change<'a> {
         let options = self.options;
         replace(&mut channel.base_url, options.base_url.as_ref());
         replace(&mut channel.region, options.region.as_ref());
+        replace(&mut channel.residency, options.residency.as_ref());
+        channel.zero_retention = options.zero_retention.unwrap_or(channel.zero_retention);
         replace(&mut channel.requests_per_minute, options.rpm.as_ref());
         replace(&mut channel.concurrent_calls, options.concurrent.as_ref());
         channel.priority = options.priority.unwrap_or(channel.priority);
@@ -292,6 +294,7 @@ impl ChannelChanges {
         let texts = [
             &self.base_url,
             &self.region,
+            &self.residency,
             &self.proxy_file,
             &self.cost_file,
         ];
@@ -300,6 +303,7 @@ impl ChannelChanges {
             && texts.iter().all(|text| text.is_none())
             && self.priority.is_none()
             && self.weight.is_none()
+            && self.zero_retention.is_none()
             && !self.all_groups
             && self.rpm.is_none()
             && self.concurrent.is_none()

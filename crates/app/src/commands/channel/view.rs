@@ -26,6 +26,8 @@ pub(super) fn channel(channel: &Channel, now: Timestamp) -> Value {
         "priority": channel.priority,
         "weight": channel.weight,
         "region": channel.region,
+        "residency": channel.residency,
+        "zero_retention": channel.zero_retention,
         "models": channel.models,
         "groups": channel.groups,
         "extra_headers": headers,

@@ -157,6 +157,8 @@ async fn add_channel(
         priority: 0,
         weight: 1,
         region: None,
+        residency: None,
+        zero_retention: false,
         models: &route.models,
         groups: &[],
         extra_headers: &BTreeMap::new(),

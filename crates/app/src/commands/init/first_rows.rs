@@ -185,6 +185,8 @@ async fn connect(
             .collect(),
         groups: Vec::new(),
         region: None,
+        residency: None,
+        zero_retention: false,
         priority: 0,
         weight: 1,
         headers: Vec::new(),

@@ -4,14 +4,16 @@ use serde::Serialize;
 use trunkline_ledger::statement;
 use trunkline_ledger::usage_report::{self, KeyUse};
 use trunkline_store::keys::{Key, KeyState};
-use trunkline_store::{KeyGroup, OnDisconnect, Policy, PolicyFields};
-use trunkline_types::{KeyId, Timestamp};
+use trunkline_store::{
+    FieldError, KeyGroup, MaxPrice, OnDisconnect, Policy, PolicyFields, RoutePolicy,
+};
+use trunkline_types::{KeyId, Money, Timestamp};
 use utoipa::ToSchema;
 
 use super::amounts::BudgetView;
 use super::query;
 use crate::error::ApiError;
-use crate::request_bodies::{NewKey, OnDisconnectName};
+use crate::request_bodies::{MaxPriceBody, NewKey, OnDisconnectName, RoutePolicyName};
 use crate::session::MemberSession;
 use crate::shared::Shared;
 use crate::times::rfc3339;
@@ -65,6 +67,17 @@ pub(crate) struct KeyView {
     /// Allowed upstream regions; null for all.
     #[schema(required)]
     regions: Option<Vec<String>>,
+    /// Where upstreams may keep data; null for anywhere.
+    #[schema(required)]
+    residencies: Option<Vec<String>>,
+    /// Whether only upstreams that keep nothing are used.
+    upstream_zero_retention: bool,
+    /// In which order routes are tried; null for `priority`.
+    #[schema(required, inline = false)]
+    policy: Option<RoutePolicyName>,
+    /// The highest price; null for any.
+    #[schema(required, inline = false)]
+    max_price: Option<MaxPriceBody>,
     /// Requests per minute; null for the instance's limit.
     #[schema(required)]
     requests_per_minute: Option<i64>,
@@ -151,6 +164,10 @@ impl KeyView {
             platforms: policy.platforms,
             addresses: policy.addresses,
             regions: policy.regions,
+            residencies: policy.residencies,
+            upstream_zero_retention: policy.upstream_zero_retention,
+            policy: policy.policy.map(RoutePolicyName::of),
+            max_price: MaxPriceBody::of(policy.max_price),
             requests_per_minute: policy.requests_per_minute,
             tokens_per_minute: policy.tokens_per_minute,
             concurrent_calls: policy.concurrent_calls,
@@ -163,7 +180,7 @@ impl KeyView {
             previous_until: previous.filter(|until| *until > now).map(rfc3339),
             budgets,
             calls_last_hour: used.map_or(0, |used| used.calls_last_hour),
-            spent_30_days_usd: trunkline_types::Money::from_nanos(spent).to_string(),
+            spent_30_days_usd: Money::from_nanos(spent).to_string(),
             last_used_at: used.and_then(|used| used.last_used_at).map(rfc3339),
         }
     }
@@ -200,6 +217,44 @@ impl OnDisconnectName {
     }
 }
 
+// === impl RoutePolicyName ===
+
+impl RoutePolicyName {
+    const fn of(value: RoutePolicy) -> Self {
+        match value {
+            RoutePolicy::Priority => Self::Priority,
+            RoutePolicy::Cheapest => Self::Cheapest,
+            RoutePolicy::Fastest => Self::Fastest,
+        }
+    }
+
+    pub(super) const fn value(self) -> RoutePolicy {
+        match self {
+            Self::Priority => RoutePolicy::Priority,
+            Self::Cheapest => RoutePolicy::Cheapest,
+            Self::Fastest => RoutePolicy::Fastest,
+        }
+    }
+}
+
+// === impl MaxPriceBody ===
+
+impl MaxPriceBody {
+    fn of(value: MaxPrice) -> Option<Self> {
+        let text = |amount: Option<Money>| amount.map(|amount| amount.to_string());
+        value.is_set().then(|| Self {
+            input: text(value.input),
+            output: text(value.output),
+            unit: text(value.unit),
+        })
+    }
+
+    pub(super) fn value(&self) -> Result<MaxPrice, FieldError> {
+        let (input, output) = (self.input.as_deref(), self.output.as_deref());
+        MaxPrice::read(input, output, self.unit.as_deref())
+    }
+}
+
 // === impl NewKey ===
 
 impl NewKey {
@@ -214,6 +269,13 @@ impl NewKey {
             platforms: self.platforms.clone(),
             addresses: self.addresses.clone(),
             regions: self.regions.clone(),
+            residencies: self.residencies.clone(),
+            upstream_zero_retention: self.upstream_zero_retention,
+            policy: self.policy.map(RoutePolicyName::value),
+            max_price: match &self.max_price {
+                Some(limits) => limits.value()?,
+                None => MaxPrice::default(),
+            },
             requests_per_minute: self.requests_per_minute,
             tokens_per_minute: self.tokens_per_minute,
             concurrent_calls: self.concurrent_calls,

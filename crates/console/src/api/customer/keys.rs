@@ -28,7 +28,7 @@ use super::query;
 use crate::api::people::done;
 use crate::error::{ApiError, ConsoleErrorCode, ErrorBody};
 use crate::json_body::JsonBody;
-use crate::request_bodies::{KeyChange, NewKey, RotateBody};
+use crate::request_bodies::{KeyChange, MaxPriceBody, NewKey, RotateBody};
 use crate::session::{MemberSession, Right};
 use crate::shared::Shared;
 
@@ -153,7 +153,7 @@ pub(super) async fn one(
     Ok(Json(key_view::one(&shared, &own, key).await?))
 }
 
-/// Changes the name or expiry of a key.
+/// Changes the name, the expiry or the routes of a key.
 #[utoipa::path(patch, path = "/api/keys/{id}", operation_id = "change_key", tag = "keys",
     params(("id" = i64, Path, description = "The key")),
     request_body = KeyChange,
@@ -166,8 +166,9 @@ pub(super) async fn change(
 ) -> Result<Json<KeyView>, ApiError> {
     own.require(Right::KeysWrite)?;
     let key = own_key(&shared, &own, id).await?;
-    if body.name.is_none() && body.expires_at.is_none() {
-        let text = "nothing to change: set `name` or `expires_at`";
+    let is_named = body.name.is_some() || body.expires_at.is_some();
+    if !is_named && body.policy.is_none() && body.max_price.is_none() {
+        let text = "nothing to change: set `name`, `expires_at`, `policy` or `max_price`";
         return Err(ApiError::new(ConsoleErrorCode::Invalid, text));
     }
     let ends = body.expires_at.map(|at| {
@@ -175,8 +176,15 @@ pub(super) async fn change(
         at.map(|text| query::moment("expires_at", text)).transpose()
     });
     let ends = ends.transpose()?;
+    let max_price = body.max_price.as_ref().map(MaxPriceBody::value);
+    let change = keys::KeyChange {
+        name: body.name.as_deref(),
+        expires_at: ends,
+        policy: body.policy.map(|policy| Some(policy.value())),
+        max_price: max_price.transpose()?,
+    };
     let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
-    let changed = keys::change(&mut tx, key.id, body.name.as_deref(), ends).await;
+    let changed = keys::change(&mut tx, key.id, change).await;
     changed_key(&shared, &own, tx, changed).await
 }
 

@@ -79,7 +79,11 @@ async fn made_or_rotated(
         let known = known.filter(|key| key.state(own.now) != KeyState::Revoked);
         if let Some(key) = known {
             check_on(&key, own.now)?;
-            let changed = keys::change(&mut tx, key.id, None, Some(Some(ends))).await;
+            let change = keys::KeyChange {
+                expires_at: Some(Some(ends)),
+                ..keys::KeyChange::default()
+            };
+            let changed = keys::change(&mut tx, key.id, change).await;
             changed.map_err(change_fault)?;
             let rotated = keys::rotate(&mut tx, key.id, &secret, 0).await;
             let rotated = rotated.map_err(change_fault)?;

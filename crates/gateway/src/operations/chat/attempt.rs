@@ -165,11 +165,10 @@ impl Quoted {
             let channel = registry.channel(sealed_id.channel).into_iter();
             return channel
                 .filter(|channel| channel.row.models.contains_key(query.model))
-                .filter(|channel| caller.may_be_served_in(channel.row.region.as_deref()))
+                .filter(|channel| channel.qualifies(&caller.key.policy))
                 .collect();
         }
-        let mut order = registry.order(query, &self.call.sale.group, self.seed());
-        order.retain(|channel| caller.may_be_served_in(channel.row.region.as_deref()));
+        let mut order = registry.order(query, self.call.route_rules(), self.seed());
         let sticky = self.sticky_channel();
         let index = sticky.and_then(|mark| order.iter().position(|one| one.mark == mark));
         if let Some(index) = index {

@@ -95,6 +95,10 @@ impl PricedOperation for Quoted {
     fn check_max_cost(&self, most: Money) -> Result<(), ApiError> {
         self.check_bound(most)
     }
+
+    fn most_input(&self) -> u64 {
+        Self::most_input(self)
+    }
 }
 
 impl Execution for Quoted {

@@ -138,8 +138,7 @@ fn preview_losses(
 ) -> Result<Vec<FieldNote>, ApiError> {
     let call = &priced.call;
     let registry = services.channels.load_full();
-    let mut order = registry.order(priced.query(services), &call.sale.group, 0);
-    order.retain(|channel| call.caller.may_be_served_in(channel.row.region.as_deref()));
+    let order = registry.order(priced.query(services), call.route_rules(), 0);
     let first = order.iter().find_map(|channel| write(channel));
     let notes = match first {
         Some(written) => written.map_err(refused)?.notes,

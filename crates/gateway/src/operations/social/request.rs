@@ -234,7 +234,7 @@ fn known_cell(
         let text = format!("unknown endpoint {pair}; see the social catalog");
         ApiError::new(ErrorCode::NotFound, text)
     })?;
-    model_alias::check_regions(services, caller, &cell.model)?;
+    model_alias::check_demands(services, caller, &cell.model)?;
     Ok(cell)
 }
 

@@ -51,9 +51,8 @@ impl Attempts for SocialExecution {
         };
         let seed = seed_of_id(call.id);
         let registry = services.channels.load_full();
-        let mut channels = registry.order(query, &call.sale.group, seed);
+        let mut channels = registry.order(query, call.route_rules(), seed);
         channels.retain(|channel| channel.speaks(SOCIAL_FORMAT));
-        channels.retain(|one| call.caller.may_be_served_in(one.row.region.as_deref()));
         channels.truncate(ATTEMPTS);
         // With one channel, it is the one that is tried again.
         let retry = channels.first().map(Arc::clone);

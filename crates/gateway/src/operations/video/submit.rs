@@ -19,8 +19,7 @@ use super::accept::Accepted;
 use super::encryption;
 use super::inline_media;
 use super::transitions::{self, Ending, StepError};
-use crate::caller::allows_region;
-use crate::channels::{Channel, ChannelQuery};
+use crate::channels::{Channel, ChannelQuery, RouteRules};
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::{
     self, AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, RetryPolicy,
@@ -86,13 +85,15 @@ impl Attempts for Submission<'_> {
             account: task.account,
             now: services.now(),
         };
-        let mut channels = registry.order(query, &task.group, seed);
+        let mut channels = match self.policy.as_deref() {
+            Some(policy) => {
+                let group = &task.group;
+                registry.order(query, RouteRules { group, policy }, seed)
+            }
+            // What its key demands is not known.
+            None => Vec::new(),
+        };
         channels.retain(|channel| channel.speaks(self.protocol.format));
-        channels.retain(|channel| {
-            let region = channel.row.region.as_deref();
-            let policy = self.policy.as_ref();
-            policy.is_some_and(|policy| allows_region(policy, region))
-        });
         Candidates {
             channels,
             model: task.model.clone(),

@@ -362,7 +362,7 @@ pub(super) fn check_video_route(services: &Services, video: &PricedVideo) -> Res
         .filter(|channel| channel.row.models.contains_key(&video.call.model));
     let speaks = serving.any(|channel| channel.speaks(&video.plan.outbound.protocol));
     if speaks && channels.knows(&video.call.model) {
-        return model_alias::check_regions(services, &video.call.caller, &video.call.model);
+        return model_alias::check_demands(services, &video.call.caller, &video.call.model);
     }
     let text = format!(
         "no channel is available for model {:?}; nothing was charged",

@@ -115,6 +115,8 @@ pub(crate) async fn add_channel(
         priority: 0,
         weight: 1,
         region: None,
+        residency: None,
+        zero_retention: false,
         models,
         groups: &[],
         extra_headers: &BTreeMap::new(),

@@ -149,6 +149,8 @@ pub(super) async fn sell(console: &Database, keyring: &Keyring, port: u16) {
             priority,
             weight: 1,
             region: None,
+            residency: None,
+            zero_retention: false,
             models: &models,
             groups: &[],
             extra_headers: &BTreeMap::new(),

@@ -91,6 +91,8 @@ pub(super) async fn channels(console: &Database, keyring: &Keyring, simulator: S
             priority: 0,
             weight: 1,
             region: None,
+            residency: None,
+            zero_retention: false,
             models: &models,
             groups: &[],
             extra_headers: &BTreeMap::new(),
