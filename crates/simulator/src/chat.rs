@@ -11,6 +11,7 @@ use crate::deployment;
 use crate::fault::Fault;
 use crate::fault_stage::{self, Injected, RuleScope};
 use crate::glimpse::Glimpse;
+use crate::prompt_memory::Prefix;
 use crate::recorded_request::RecordedRequest;
 use crate::refusal::{Refusal, shortened};
 use crate::request::{ChatRequest, Object};
@@ -31,6 +32,7 @@ pub(crate) async fn complete(mut recorded: RecordedRequest) -> VendorResult {
         Ok(request) => request,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
+    let prefix = prefix(&recorded, &body);
     drop(body);
     if let Some(refusal) = deployment::refused(&recorded, &request.directives, &request.model) {
         return Ok(recorded.refuse(&refusal));
@@ -47,7 +49,11 @@ pub(crate) async fn complete(mut recorded: RecordedRequest) -> VendorResult {
         return Ok(recorded.fail(error, &request.model, prompt_tokens));
     }
     let created = clock::seconds(recorded.received_at_micros);
-    let answer = Answer::decide(&request, fault, recorded.id("chatcmpl-"), created);
+    let mut answer = Answer::decide(&request, fault, recorded.id("chatcmpl-"), created);
+    if let Some(chats) = &recorded.state.chats {
+        let seen = chats.recall(&prefix).min(prompt_tokens);
+        answer.usage.cached = answer.usage.cached.max(seen);
+    }
     recorded.note(|record| {
         record.prompt_tokens = prompt_tokens;
         record.cache_read_tokens = answer.usage.cached;
@@ -62,6 +68,17 @@ pub(crate) async fn complete(mut recorded: RecordedRequest) -> VendorResult {
     }
     let script = script(answer, &request, fault).paced(request.stream, pace_millis, fault);
     Ok(recorded.play(script, Some(prompt_tokens)))
+}
+
+/// How the prompt begins, for the cache of its key and model.
+fn prefix(recorded: &RecordedRequest, body: &Object) -> Prefix {
+    let model = body.get("model").and_then(Value::as_str);
+    let mut prefix = Prefix::new(&[&recorded.key, model.unwrap_or_default()]);
+    let messages = body.get("messages").and_then(Value::as_array);
+    for message in messages.into_iter().flatten() {
+        prefix.add(message.to_string().as_bytes());
+    }
+    prefix
 }
 
 /// The body as an object, if it is JSON.

@@ -112,6 +112,16 @@ pub(crate) fn list() -> String {
     serde_json::to_string(&list).unwrap_or_default()
 }
 
+/// What a key without the right to it is told instead.
+pub(crate) fn hidden() -> String {
+    let message =
+        "You have insufficient permissions for this operation. Missing scopes: api.model.read.";
+    let error = serde_json::json!({
+        "message": message, "type": "invalid_request_error", "param": null, "code": "missing_scope",
+    });
+    serde_json::json!({ "error": error }).to_string()
+}
+
 /// One model as JSON, if there is one of that name.
 pub(crate) fn one(id: &str) -> Option<String> {
     is_known(id).then(|| serde_json::to_string(&described(id)).unwrap_or_default())

@@ -151,6 +151,9 @@ async fn route(recorded: RecordedRequest) -> VendorResult {
     }
     match path.as_str() {
         "/v1/chat/completions" if method == Method::POST => chat::complete(recorded).await,
+        "/v1/models" if method == Method::GET && recorded.state.hides_models => {
+            Ok(recorded.play(Script::json(403, None, models::hidden()), None))
+        }
         "/v1/models" if method == Method::GET => {
             Ok(recorded.play(Script::json(200, None, models::list()), None))
         }

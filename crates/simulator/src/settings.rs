@@ -30,6 +30,10 @@ pub struct Settings {
     pub realtime: RealtimeSettings,
     /// How often the source of social data may be asked.
     pub social: SocialSettings,
+    /// Chat completions read beginnings of prompts from a cache of their key, as OpenAI's do.
+    pub caches_prompts: bool,
+    /// Keys may not list models, as restricted ones of OpenAI's may not.
+    pub hides_models: bool,
 }
 
 /// A pair of AWS credentials.
@@ -55,6 +59,8 @@ impl Default for Settings {
             audio: AudioSettings::default(),
             realtime: RealtimeSettings::default(),
             social: SocialSettings::default(),
+            caches_prompts: false,
+            hides_models: false,
         }
     }
 }

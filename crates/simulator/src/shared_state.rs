@@ -27,11 +27,15 @@ use crate::video_jobs::{Jobs, VideoSettings};
 pub(crate) struct SharedState {
     pub(crate) keys: Vec<String>,
     pub(crate) aws_keys: Vec<AwsKey>,
+    /// Keys may not list models.
+    pub(crate) hides_models: bool,
     pub(crate) requests: RequestLog,
     /// Prefixes of prompts that Anthropic's models were asked to remember.
     pub(crate) prompts: PromptCache,
     /// Prompts that Google saw before.
     pub(crate) gemini: Memory,
+    /// Prompts that chat completions saw before; none where they cache nothing.
+    pub(crate) chats: Option<Memory>,
     /// Access tokens of Vertex AI.
     pub(crate) vertex: Tokens,
     /// Video jobs of all vendors.
@@ -69,9 +73,11 @@ impl SharedState {
         Self {
             keys: settings.keys,
             aws_keys: settings.aws_keys,
+            hides_models: settings.hides_models,
             prompts: PromptCache::default(),
             requests: RequestLog::new(settings.max_requests),
             gemini: Memory::default(),
+            chats: settings.caches_prompts.then(Memory::default),
             vertex: Tokens::new(settings.vertex, started_micros),
             jobs: Jobs::default(),
             video: settings.video,

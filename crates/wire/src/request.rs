@@ -163,6 +163,17 @@ impl Request {
         (!found.is_null()).then(|| found.clone())
     }
 
+    /// The caller's name for the prompt cache of its conversation, as it stands in the body.
+    #[must_use]
+    pub fn prompt_cache_key(&self) -> Option<&[u8]> {
+        let names_one = match (self.passthrough, self.format) {
+            (None, Format::OpenaiChat | Format::OpenaiResponses) => true,
+            (None, Format::ClaudeMessages | Format::Gemini) | (Some(_), _) => false,
+        };
+        let key = self.layout.value(&self.body, "prompt_cache_key")?;
+        (names_one && key.starts_with(b"\"") && key.len() > 2).then_some(key)
+    }
+
     /// How the conversation begins: the last bytes of what is said until its user has spoken once.
     #[must_use]
     pub fn prompt_prefix(&self, most: usize) -> &[u8] {

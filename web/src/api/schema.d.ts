@@ -139,7 +139,7 @@ export interface paths {
         delete: operations["delete_key"];
         options?: never;
         head?: never;
-        /** Changes the name or expiry of a key. */
+        /** Changes the name, the expiry or the routes of a key. */
         patch: operations["change_key"];
         trace?: never;
     };
@@ -1476,6 +1476,7 @@ export interface components {
              * @description Start of its latest call in the last 30 days; null if there is none.
              */
             last_used_at: string | null;
+            max_price: components["schemas"]["MaxPrice"] | null;
             /** @description Allowed models; null for all. */
             models: string[] | null;
             /** @description Display name. */
@@ -1488,6 +1489,7 @@ export interface components {
             parent_id: number | null;
             /** @description Allowed social platforms; null for all. */
             platforms: string[] | null;
+            policy: components["schemas"]["RoutePolicy"] | null;
             /**
              * Format: date-time
              * @description Until when the previous secret is valid; null if it is not.
@@ -1500,6 +1502,8 @@ export interface components {
              * @description Requests per minute; null for the instance's limit.
              */
             requests_per_minute: number | null;
+            /** @description Where upstreams may keep data; null for anywhere. */
+            residencies: string[] | null;
             /** @description Charges minus refunds of the last 30 days. */
             spent_30_days_usd: string;
             /** @description Whether the key is usable. */
@@ -1511,6 +1515,8 @@ export interface components {
              * @description Tokens per minute; null for the instance's limit.
              */
             tokens_per_minute: number | null;
+            /** @description Whether only upstreams that keep nothing are used. */
+            upstream_zero_retention: boolean;
             /** @description Whether prompts and results are not stored. */
             zero_retention: boolean;
         };
@@ -1521,8 +1527,12 @@ export interface components {
              * @description Expiry; null for never.
              */
             expires_at?: string | null;
+            /** @description The new limits; one that is not named is removed. */
+            max_price?: components["schemas"]["MaxPrice"];
             /** @description New name. */
             name?: string;
+            /** @description In which order routes are tried. */
+            policy?: components["schemas"]["RoutePolicy"];
         };
         /** @description A page of keys. */
         KeyPage: {
@@ -1697,6 +1707,24 @@ export interface components {
              */
             threshold_usd: string | null;
         };
+        /** @description The highest price that a key pays. */
+        MaxPrice: {
+            /**
+             * @description USD for a million input tokens; null for any.
+             * @example 3
+             */
+            input?: string | null;
+            /**
+             * @description USD for a million output tokens; null for any.
+             * @example 15
+             */
+            output?: string | null;
+            /**
+             * @description USD for a call, an image, a second or a character; null for any.
+             * @example 0.04
+             */
+            unit?: string | null;
+        };
         /** @description A member. */
         Member: {
             /** @description Email address. */
@@ -1868,6 +1896,8 @@ export interface components {
             fit_to_balance?: boolean;
             /** @description Pricing group allowed for the organisation, or `auto`. */
             group?: string;
+            /** @description Calls of dearer models are refused. */
+            max_price?: components["schemas"]["MaxPrice"];
             /** @description Allowed models. */
             models?: string[];
             /** @description Display name. */
@@ -1876,6 +1906,8 @@ export interface components {
             on_disconnect?: components["schemas"]["OnDisconnect"];
             /** @description Allowed social platforms. */
             platforms?: string[];
+            /** @description In which order routes are tried; `priority` by default. */
+            policy?: components["schemas"]["RoutePolicy"];
             /** @description Allowed upstream regions. */
             regions?: string[];
             /**
@@ -1883,6 +1915,8 @@ export interface components {
              * @description Requests per minute.
              */
             requests_per_minute?: number;
+            /** @description Where upstreams may keep data. */
+            residencies?: string[];
             /** @description Reject calls with ignored or rewritten fields. */
             strict?: boolean;
             /**
@@ -1890,6 +1924,8 @@ export interface components {
              * @description Tokens per minute.
              */
             tokens_per_minute?: number;
+            /** @description Only upstreams that keep nothing. */
+            upstream_zero_retention?: boolean;
             /** @description Do not store prompts and results. */
             zero_retention?: boolean;
         };
@@ -2095,6 +2131,11 @@ export interface components {
              */
             overlap_seconds: number;
         };
+        /**
+         * @description In which order routes are tried.
+         * @enum {string}
+         */
+        RoutePolicy: "priority" | "cheapest" | "fastest";
         /** @description The signed-in user, their permissions and public instance information. */
         Session: {
             account: components["schemas"]["AccountRef"] | null;

@@ -253,9 +253,8 @@ impl TestGateway {
         let models: BTreeMap<String, String> = models.iter().map(own).collect();
         let seal = |context: &[u8], text: &str| {
             let binding = Binding::of_operator(context);
-            let sealed = self
-                .keyring
-                .seal(Purpose::Credentials, &binding, text.as_bytes());
+            let bytes = text.as_bytes();
+            let sealed = self.keyring.seal(Purpose::Credentials, &binding, bytes);
             sealed.unwrap()
         };
         let secrets = [("main", CANARY)].into_iter();
@@ -300,7 +299,6 @@ impl TestGateway {
         self.gateway.refresh().await.unwrap();
     }
 
-    /// Sends a request with the harness's key.
     pub(crate) async fn send(&self, method: Method, path: &str, body: Bytes) -> UpstreamResponse {
         self.send_with(method, path, body, &[]).await
     }

@@ -262,7 +262,9 @@ impl Quoted {
         const BEGINNING: usize = 1_024;
         let account = self.call.caller.account.id.number().to_be_bytes();
         let model = self.request.model().as_bytes();
-        let opening = self.request.prompt_prefix(BEGINNING);
+        // The caller's own name for a cache goes before how a conversation begins: several may share one.
+        let named = self.request.prompt_cache_key();
+        let opening = named.unwrap_or_else(|| self.request.prompt_prefix(BEGINNING));
         // Eight bytes at a time: every call is drawn for.
         let words = [account.as_slice(), model, opening];
         let words = words.into_iter().flat_map(|part| part.chunks(8));

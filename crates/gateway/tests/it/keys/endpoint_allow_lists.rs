@@ -256,12 +256,12 @@ async fn a_key_with_regions_is_served_there_or_not_at_all() {
         .await;
     assert_eq!(
         chat(&harness, &european).await,
-        no(403, "model_not_allowed"),
+        no(403, "route_not_allowed"),
         "no region is none"
     );
     set_region(&harness, "first", "us").await;
     let got = chat(&harness, &european).await;
-    assert_eq!(got, no(403, "model_not_allowed"));
+    assert_eq!(got, no(403, "route_not_allowed"));
     assert_eq!(
         harness.simulator.requests().len(),
         0,
