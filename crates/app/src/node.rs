@@ -125,7 +125,7 @@ impl Node {
             fetcher: SafeFetcher::new(plan.fetch)?,
             media: media.clone(),
             limits,
-            bus: open::bus(plan.nats).await?,
+            bus: open::bus(plan.nats, &data, &author).await?,
             cells: plan.cells,
             settings,
             ledger,

@@ -26,8 +26,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 36] = [
-pub(crate) const MIGRATIONS: [Migration; 36] = [
+pub(crate) const MIGRATIONS: [Migration; 38] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -197,6 +196,16 @@ pub(crate) const MIGRATIONS: [Migration; 36] = [
         version: 20261123030000,
         name: "key_routes",
         sql: include_str!("../../../migrations/20261123030000_key_routes.sql"),
+    },
+    Migration {
+        version: 20261123030100,
+        name: "outbox_leftovers",
+        sql: include_str!("../../../migrations/20261123030100_outbox_leftovers.sql"),
+    },
+    Migration {
+        version: 20261123030200,
+        name: "node_event_bus",
+        sql: include_str!("../../../migrations/20261123030200_node_event_bus.sql"),
     },
     Migration {
         version: 20261123040000,

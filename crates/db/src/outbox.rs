@@ -40,7 +40,6 @@ pub async fn claim(tx: &mut Tx, limit: u32) -> Result<Vec<Event>, DbError> {
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT id, topic, account_id, seq, body, created_at
          FROM app.outbox
-         WHERE published_at IS NULL
          ORDER BY id
          LIMIT $1
          FOR UPDATE SKIP LOCKED",
@@ -64,7 +63,7 @@ pub async fn remove(tx: &mut Tx, ids: &[Uuid]) -> Result<u64, DbError> {
 pub async fn discard(connection: &mut PgConnection, limit: u32) -> Result<u64, DbError> {
     let done = sqlx::query(
         "DELETE FROM app.outbox WHERE id IN (
-             SELECT id FROM app.outbox WHERE published_at IS NULL
+             SELECT id FROM app.outbox
              ORDER BY id
              LIMIT $1
              FOR UPDATE SKIP LOCKED
@@ -107,7 +106,7 @@ pub struct Waiting {
 pub async fn waiting(connection: &mut PgConnection, most: i64) -> Result<Waiting, DbError> {
     let (rows, seconds) = sqlx::query_as(
         "SELECT count(*), COALESCE(extract(epoch FROM app.now() - min(w.created_at)), 0)::bigint
-         FROM (SELECT created_at FROM app.outbox WHERE published_at IS NULL
+         FROM (SELECT created_at FROM app.outbox
                ORDER BY id LIMIT $1) AS w",
     )
     .bind(most)

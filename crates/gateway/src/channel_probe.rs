@@ -1,5 +1,6 @@
 //! Probes of our own: a credential that a call was refused with, or that is paused, lists the upstream's
-//! models. That costs nothing and no customer's request is in it, so its answer counts for all.
+//! models. That costs nothing and no customer's request is in it, so its answer counts for all. Where the list
+//! does not tell that a paused credential works, the smallest call does, a bounded number of times a day.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,13 +10,16 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use http::{Method, Uri};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use trunkline_store::channels::{self, CredentialId};
-use trunkline_upstream::{Addressing, AnswerClass, Deadlines, Outgoing, Protocol, Refusal};
+use trunkline_upstream::{
+    Addressing, AnswerClass, Ask, Deadlines, Outgoing, Protocol, Refusal, Task, UpstreamResponse,
+};
 use trunkline_wire::{Format, read_error};
 
 use crate::channels::{AfterProbe, Channel, ChannelCredential, Probed, SOCIAL_FORMAT};
+use crate::format_selection::provider_format;
 use crate::sending::{headers, send_as};
 use crate::services::Services;
 
@@ -23,8 +27,13 @@ use crate::services::Services;
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Probes at once.
 const AT_ONCE: usize = 8;
-/// Longest wait for a list of models.
+/// Longest wait for the answer to a probe.
 const WAIT: Duration = Duration::from_secs(10);
+const DEADLINES: Deadlines = Deadlines {
+    first_byte: WAIT,
+    idle: WAIT,
+    total: WAIT,
+};
 /// Longest list of models that is read.
 const MAX_LIST_BYTES: usize = 4_000_000;
 /// Longest refusal that is read.
@@ -69,7 +78,10 @@ async fn probe(services: &Services, channel: Arc<Channel>, id: CredentialId) {
     let Some(credential) = credentials.find(|credential| credential.id == id) else {
         return;
     };
-    let found = list_models(services, &channel, credential).await;
+    let mut found = list_models(services, &channel, credential).await;
+    if !matches!(found, Probed::Works(_)) && credential.takes_probe_call(services.now()) {
+        found = smallest_call(services, &channel, credential, found).await;
+    }
     let now = services.now();
     let before = channel.absent_models(now);
     let after = credential.probed(&found, now, |model| {
@@ -89,6 +101,7 @@ async fn probe(services: &Services, channel: Arc<Channel>, id: CredentialId) {
         AfterProbe::Resume => {
             tracing::info!(
                 channel.name = channel.row.name,
+                credential.label = credential.label,
                 "credential resumed: a probe found it usable"
             );
             store_resume(services, credential);
@@ -114,11 +127,7 @@ async fn list_models(
         uri,
         headers: headers(channel, Format::OpenaiChat, false),
         body: Bytes::new().into(),
-        deadlines: Deadlines {
-            first_byte: WAIT,
-            idle: WAIT,
-            total: WAIT,
-        },
+        deadlines: DEADLINES,
         proxy: channel.proxy.as_ref(),
         protocol: Protocol::Http1,
     };
@@ -132,24 +141,79 @@ async fn list_models(
             let is_plain = channel.provider.addressing == Addressing::Plain;
             Probed::Works(listed(&body).filter(|_| is_plain))
         }
-        status @ 400..=499 => {
-            let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
-            let error = read_error(&body);
-            let refusal = Refusal {
-                status,
-                codes: [error.code.as_deref(), error.kind.as_deref()],
-                headers: &answer.headers,
-            };
-            match channel.provider.answer_class(refusal) {
-                AnswerClass::Credential => Probed::Refused(status),
-                AnswerClass::Request
-                | AnswerClass::Quota
-                | AnswerClass::ModelAbsent
-                | AnswerClass::RateLimited
-                | AnswerClass::Overloaded
-                | AnswerClass::Failed => Probed::Unclear,
-            }
-        }
+        status @ 400..=499 => match refusal_class(channel, &mut answer).await {
+            AnswerClass::Credential => Probed::Refused(status),
+            AnswerClass::Request
+            | AnswerClass::Quota
+            | AnswerClass::ModelAbsent
+            | AnswerClass::RateLimited
+            | AnswerClass::Overloaded
+            | AnswerClass::Failed => Probed::Unclear,
+        },
+        _ => Probed::Unclear,
+    }
+}
+
+/// What a refusal is about, by the rows of the provider.
+async fn refusal_class(channel: &Channel, answer: &mut UpstreamResponse) -> AnswerClass {
+    let body = answer.whole(MAX_ERROR_BYTES).await.unwrap_or_default();
+    let error = read_error(&body);
+    channel.provider.answer_class(Refusal {
+        status: answer.status.as_u16(),
+        codes: [error.code.as_deref(), error.kind.as_deref()],
+        headers: &answer.headers,
+    })
+}
+
+/// Asks for one token of an answer. A key that is told what is wrong with the request is a good key. `listed` is
+/// what the list told, where no such call can be made.
+async fn smallest_call(
+    services: &Services,
+    channel: &Channel,
+    credential: &ChannelCredential,
+    listed: Probed,
+) -> Probed {
+    let formats = [Format::OpenaiChat, Format::ClaudeMessages];
+    let mut formats = formats.into_iter();
+    let spoken = formats.find(|format| channel.provider.speaks(provider_format(*format)));
+    let model = channel.row.models.values().next();
+    let (Some(format), Some(model)) = (spoken, model) else {
+        return listed;
+    };
+    let ask = Ask {
+        format: provider_format(format),
+        task: Task::Generate,
+        model,
+        stream: false,
+        id: None,
+    };
+    let Ok(uri) = channel.provider.address(&channel.base, &ask) else {
+        return listed;
+    };
+    let message = json!({ "role": "user", "content": "1" });
+    let body = json!({ "model": model, "messages": [message], "max_tokens": 1 });
+    let call = Outgoing {
+        method: Method::POST,
+        uri,
+        headers: headers(channel, format, false),
+        body: Bytes::from(body.to_string()).into(),
+        deadlines: DEADLINES,
+        proxy: channel.proxy.as_ref(),
+        protocol: Protocol::Http1,
+    };
+    let Ok(mut answer) = send_as(services, call, credential).await else {
+        return Probed::Unclear;
+    };
+    match answer.status.as_u16() {
+        200..=299 => Probed::Works(None),
+        status @ 400..=499 => match refusal_class(channel, &mut answer).await {
+            AnswerClass::Credential => Probed::Refused(status),
+            AnswerClass::Request | AnswerClass::ModelAbsent => Probed::Works(None),
+            AnswerClass::Quota
+            | AnswerClass::RateLimited
+            | AnswerClass::Overloaded
+            | AnswerClass::Failed => Probed::Unclear,
+        },
         _ => Probed::Unclear,
     }
 }
@@ -178,6 +242,7 @@ pub(crate) fn store_pause(
     }
     tracing::error!(
         channel.name = channel.row.name,
+        credential.label = credential.label,
         status,
         "credential paused: the upstream rejected it"
     );

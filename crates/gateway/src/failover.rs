@@ -3,7 +3,9 @@
 //! channel, to its credential and to the call is decided here.
 
 mod ladder;
+mod trial;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -20,6 +22,7 @@ use crate::request_context::RequestContext;
 use crate::services::Services;
 
 pub(crate) use self::ladder::{Classified, refused_by, upstream_refusal};
+use self::trial::{Trial, Turn};
 
 /// Seconds of a cool-down where the upstream names none.
 pub(crate) const DEFAULT_COOL_SECONDS: u64 = 5;
@@ -200,9 +203,23 @@ pub(crate) async fn run<A: Attempts>(
         refusals: FREE_REFUSALS,
         tally: Tally::default(),
     };
-    for channel in &candidates.channels {
+    let mut waiting: VecDeque<Turn<'_>> = candidates.channels.iter().map(Turn::First).collect();
+    while let Some(turn) = waiting.pop_front() {
+        let (channel, trial) = match turn {
+            Turn::First(channel) => match Trial::of(services, channel) {
+                // While another call tries it, the others are asked first.
+                Trial::Taken => {
+                    waiting.push_back(Turn::Last(channel));
+                    continue;
+                }
+                trial @ (Trial::Own | Trial::NotNeeded) => (channel, trial),
+            },
+            Turn::Last(channel) => (channel, Trial::NotNeeded),
+        };
         let result = ask(services, log, attempts, &candidates, channel, &mut progress);
-        match result.await {
+        let result = result.await;
+        trial.end(channel);
+        match result {
             AttemptResult::Served(served) => return Ok(served),
             AttemptResult::Next => {}
             AttemptResult::End => break,
@@ -255,10 +272,7 @@ async fn ask<A: Attempts>(
         let began = Instant::now();
         let classified = attempts.attempt(services, log, to, outbound).await;
         drop(held);
-        if let Classified::Accepted(_) = &classified {
-            let speeds = &channel.health.speeds;
-            speeds.record(query.model, began.elapsed(), services.now());
-        }
+        record_speed(services, to, began, &classified);
         let policy = candidates.policy;
         match ladder::apply(services, log, to, policy, classified, &mut progress.tally) {
             ladder::Verdict::Accepted(answer) => {
@@ -282,6 +296,14 @@ async fn ask<A: Attempts>(
                 return AttemptResult::End;
             }
         }
+    }
+}
+
+/// How long an answer took to begin.
+fn record_speed<T>(services: &Services, to: To<'_>, began: Instant, classified: &Classified<T>) {
+    if let Classified::Accepted(_) = classified {
+        let speeds = &to.channel.health.speeds;
+        speeds.record(to.query.model, began.elapsed(), services.now());
     }
 }
 

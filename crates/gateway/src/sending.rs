@@ -17,8 +17,12 @@ pub(crate) async fn send_as(
     mut call: Sent<'_>,
     credential: &ChannelCredential,
 ) -> Result<UpstreamResponse, SendError> {
-    let client = &services.client;
-    let auth_headers = credential.opened.headers(client, &call, services.now());
+    let client = services
+        .client
+        .connecting_within(credential.connects_within);
+    let auth_headers = credential
+        .opened
+        .headers(&services.client, &call, services.now());
     for (name, value) in auth_headers.await? {
         call.headers.insert(name, value);
     }

@@ -91,6 +91,50 @@ pub async fn live_nodes(database: &Database, within: Duration) -> Result<u64, Db
     Ok(u64::try_from(count).unwrap_or(0))
 }
 
+/// Says whether a node uses NATS, unless other nodes with a recent heartbeat say otherwise: then nothing is
+/// written, and those are returned.
+pub async fn agree_on_nats(
+    database: &Database,
+    node_epoch: &NodeEpoch,
+    uses_nats: bool,
+    within: Duration,
+) -> Result<Vec<String>, DbError> {
+    let mut tx = database.begin().await?;
+    let agreed = agree(&mut tx, node_epoch, uses_nats, within).await;
+    tx.finish(agreed).await
+}
+
+async fn agree(
+    tx: &mut Tx,
+    node_epoch: &NodeEpoch,
+    uses_nats: bool,
+    within: Duration,
+) -> Result<Vec<String>, DbError> {
+    // Of two that start at once, one sees the other.
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('ledger.node.uses_nats', 7166402))")
+        .execute(&mut **tx)
+        .await?;
+    let others: Vec<String> = sqlx::query_scalar(
+        "SELECT name FROM ledger.node
+         WHERE name <> $1 AND uses_nats <> $2
+             AND heartbeat_at > app.now() - $3::bigint * interval '1 millisecond'
+         ORDER BY name",
+    )
+    .bind(node_epoch.node.as_str())
+    .bind(uses_nats)
+    .bind(i64::try_from(within.as_millis()).unwrap_or(i64::MAX))
+    .fetch_all(&mut **tx)
+    .await?;
+    let own = others.is_empty().then_some(uses_nats);
+    sqlx::query("UPDATE ledger.node SET uses_nats = $3 WHERE name = $1 AND epoch = $2")
+        .bind(node_epoch.node.as_str())
+        .bind(node_epoch.epoch)
+        .bind(own)
+        .execute(&mut **tx)
+        .await?;
+    Ok(others)
+}
+
 /// Voids open holds of nodes without a heartbeat, and open holds past their deadline. Returns how
 /// many. Also sums up settled calls, which any node may do.
 pub async fn sweep(

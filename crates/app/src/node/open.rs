@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use trunkline_blobs::{Media, MediaSettings};
@@ -13,6 +14,7 @@ use trunkline_db::bus::{Bus, NatsSettings};
 use trunkline_edge::telemetry::{Telemetry, TelemetrySettings};
 use trunkline_gateway::{Services, Settings};
 use trunkline_keyring::{Keyring, SystemRandom};
+use trunkline_ledger::recovery::{self, NodeEpoch};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, partitions};
 use trunkline_limits::{Limits, RedisSettings, SyncTask};
 use trunkline_mail::{MailSettings, MailWorker, Mailer};
@@ -22,6 +24,9 @@ use trunkline_upstream::Client;
 use trunkline_worker::PaymentJobs;
 
 use super::PaymentsConfig;
+
+/// A node without a heartbeat for so long does not run.
+const LIVE_WITHIN: Duration = Duration::from_secs(15);
 
 /// The exporter of traces, where there is one.
 pub(super) struct Traces {
@@ -112,8 +117,33 @@ pub(super) fn traces(
     (telemetry, Traces { stop, tasks })
 }
 
+/// Refuses to start with NATS beside nodes without it, and the other way round: a node without it takes away
+/// the copies of events that others wait for.
+async fn agree_on_nats(data: &Database, node: &NodeEpoch, uses_nats: bool) -> anyhow::Result<()> {
+    let others = recovery::agree_on_nats(data, node, uses_nats, LIVE_WITHIN);
+    let others = others.await.context("cannot read which nodes use NATS")?;
+    if others.is_empty() {
+        return Ok(());
+    }
+    let (own, theirs) = match uses_nats {
+        true => ("uses NATS", "without it"),
+        false => ("has no [nats]", "with it"),
+    };
+    let (node, others) = (node.node.as_str(), others.join(", "));
+    let within = LIVE_WITHIN.as_secs();
+    bail!(
+        "node {node:?} {own} and runs beside {others} {theirs}; set nats on every node or on none, and \
+         start again {within} seconds after the last other one stopped"
+    )
+}
+
 /// The way of events to other nodes.
-pub(super) async fn bus(nats: Option<NatsSettings>) -> anyhow::Result<Bus> {
+pub(super) async fn bus(
+    nats: Option<NatsSettings>,
+    data: &Database,
+    node: &NodeEpoch,
+) -> anyhow::Result<Bus> {
+    agree_on_nats(data, node, nats.is_some()).await?;
     match nats {
         None => Ok(Bus::local()),
         Some(settings) => Bus::nats(settings).await.context("cannot use NATS"),

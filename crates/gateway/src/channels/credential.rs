@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use trunkline_keyring::{GenerationId, Keyring};
 use trunkline_store::channels::{Credential as CredentialRow, CredentialId, credential_context};
@@ -22,6 +23,9 @@ const ABSENT_MILLIS: i64 = 300_000;
 const PROBE_EVERY_MILLIS: i64 = 30_000;
 /// After so long a pause ends where no probe can tell.
 const LONGEST_PAUSE_MILLIS: i64 = 600_000;
+/// Calls of our own that a credential may be probed with in a day.
+const PROBE_CALLS_A_DAY: u32 = 100;
+const DAY_MILLIS: i64 = 86_400_000;
 /// Models of one credential that may count as absent, or as served.
 const MAX_MODELS: usize = 1_000;
 
@@ -30,6 +34,10 @@ const MAX_MODELS: usize = 1_000;
 pub(crate) struct ChannelCredential {
     pub(crate) id: CredentialId,
     pub(crate) opened: Arc<UpstreamCredential>,
+    /// What people call it.
+    pub(crate) label: String,
+    /// Longest time to a connection, as its provider says.
+    pub(crate) connects_within: Duration,
     /// The same text is the same credential, however often it was sealed.
     secret: Secret,
     /// Outlives a new list of channels.
@@ -52,6 +60,8 @@ struct CredentialState {
     has_served: RwLock<HashSet<String>>,
     wants_probe: AtomicBool,
     probed_at_millis: AtomicI64,
+    /// The day, and the calls that it was probed with on it.
+    probe_calls: Mutex<(i64, u32)>,
 }
 
 /// Which call, and when: what is known of a channel may concern one model or one account alone.
@@ -118,6 +128,8 @@ impl ChannelCredential {
         Ok(Self {
             id: credential.id,
             opened: Arc::new(opened),
+            label: credential.label.clone(),
+            connects_within: Duration::from_millis(provider.connect_ms),
             secret,
             state: Arc::default(),
         })
@@ -257,6 +269,24 @@ impl ChannelCredential {
         is_needed && now.millis() >= probed.saturating_add(PROBE_EVERY_MILLIS)
     }
 
+    /// Whether a call may be spent on a probe: only while it is paused, and so many in a day.
+    pub(crate) fn takes_probe_call(&self, now: Timestamp) -> bool {
+        if !self.is_paused() {
+            return false;
+        }
+        let today = now.millis().div_euclid(DAY_MILLIS);
+        let calls = self.state.probe_calls.lock();
+        let mut calls = calls.unwrap_or_else(PoisonError::into_inner);
+        if calls.0 != today {
+            *calls = (today, 0);
+        }
+        if calls.1 >= PROBE_CALLS_A_DAY {
+            return false;
+        }
+        calls.1 = calls.1.saturating_add(1);
+        true
+    }
+
     /// Takes over what a probe found. `upstream_name` is a model's name at the upstream.
     pub(crate) fn probed(
         &self,
@@ -361,120 +391,10 @@ impl Default for CredentialState {
             has_served: RwLock::default(),
             wants_probe: AtomicBool::new(false),
             probed_at_millis: AtomicI64::new(0),
+            probe_calls: Mutex::default(),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use trunkline_types::Secret;
-    use trunkline_upstream::Auth;
-
-    use super::*;
-
-    const MODEL: &str = "m";
-
-    fn credential() -> ChannelCredential {
-        let secret = Secret::new("a-credential-0123456789".to_owned());
-        ChannelCredential {
-            id: CredentialId::new(1),
-            opened: Arc::new(UpstreamCredential::new(&Auth::Bearer, &secret).unwrap()),
-            secret: Secret::new(String::new()),
-            state: Arc::default(),
-        }
-    }
-
-    fn query(account: i64, seconds: i64) -> ChannelQuery<'static> {
-        ChannelQuery {
-            model: MODEL,
-            account: AccountId::new(account),
-            now: Timestamp::from_micros(seconds * 1_000_000),
-        }
-    }
-
-    fn after(credential: &ChannelCredential, found: &Probed, seconds: i64) -> AfterProbe {
-        let now = Timestamp::from_micros(seconds * 1_000_000);
-        credential.probed(found, now, str::to_owned)
-    }
-
-    #[test]
-    fn a_refused_probe_pauses_only_a_credential_that_calls_were_refused_with() {
-        let credential = credential();
-        let refused = Probed::Refused(401);
-        assert!(!credential.lacks(query(1, 100)));
-        assert!(credential.is_probe_due(query(1, 100).now));
-        assert_eq!(after(&credential, &refused, 100), AfterProbe::Nothing);
-        assert!(!credential.refused(query(1, 200)));
-        credential.served(MODEL);
-        assert_eq!(after(&credential, &refused, 200), AfterProbe::Nothing);
-        assert!(!credential.refused(query(1, 300)));
-        assert_eq!(after(&credential, &refused, 300), AfterProbe::Pause(401));
-    }
-
-    #[test]
-    fn a_paused_credential_is_probed_every_half_minute_and_resumes_when_it_works() {
-        let credential = credential();
-        assert!(!credential.is_probe_due(query(1, 100).now));
-        assert!(credential.pause(query(1, 100).now) && !credential.pause(query(1, 101).now));
-        assert!(!credential.is_usable(query(1, 100)));
-        let refused = Probed::Refused(401);
-        assert_eq!(after(&credential, &refused, 100), AfterProbe::Nothing);
-        assert!(!credential.is_probe_due(query(1, 129).now));
-        assert!(credential.is_probe_due(query(1, 130).now));
-        assert_eq!(after(&credential, &refused, 9_000), AfterProbe::Nothing);
-        let works = Probed::Works(None);
-        assert_eq!(after(&credential, &works, 9_030), AfterProbe::Resume);
-        assert!(credential.is_usable(query(1, 9_030)));
-        assert_eq!(after(&credential, &works, 9_060), AfterProbe::Nothing);
-    }
-
-    #[test]
-    fn a_pause_that_no_probe_can_judge_ends_after_ten_minutes() {
-        let credential = credential();
-        credential.pause(query(1, 100).now);
-        let unclear = Probed::Unclear;
-        assert_eq!(after(&credential, &unclear, 130), AfterProbe::Nothing);
-        assert_eq!(after(&credential, &unclear, 699), AfterProbe::Nothing);
-        assert_eq!(after(&credential, &unclear, 700), AfterProbe::Resume);
-        // One that another node wrote is as old as this node's first look at it.
-        credential.state.paused.store(true, Ordering::Relaxed);
-        assert_eq!(after(&credential, &unclear, 9_000), AfterProbe::Nothing);
-        assert_eq!(after(&credential, &unclear, 9_600), AfterProbe::Resume);
-    }
-
-    #[test]
-    fn a_model_is_absent_for_the_account_that_missed_it_and_for_all_once_the_list_lacks_it() {
-        let credential = credential();
-        assert!(!credential.lacks(query(1, 100)));
-        assert!(!credential.is_usable(query(1, 101)) && credential.is_usable(query(2, 101)));
-        let there = Probed::Works(Some(BTreeSet::from([MODEL.to_owned()])));
-        after(&credential, &there, 110);
-        assert!(credential.is_usable(query(1, 110)));
-        assert!(!credential.lacks(query(1, 120)));
-        let lacking = Probed::Works(Some(BTreeSet::from(["another".to_owned()])));
-        after(&credential, &lacking, 140);
-        assert!(!credential.is_usable(query(2, 141)));
-        assert_eq!(credential.absent_models(query(2, 141).now), [MODEL]);
-        let other = ChannelQuery {
-            model: "another",
-            ..query(1, 141)
-        };
-        assert!(credential.is_usable(other), "other models are served");
-        assert!(credential.is_usable(query(2, 440)), "for five minutes");
-    }
-
-    #[test]
-    fn a_list_without_a_served_model_removes_it_only_when_several_accounts_miss_it() {
-        let credential = credential();
-        credential.served(MODEL);
-        let lacking = Probed::Works(Some(BTreeSet::from(["another".to_owned()])));
-        assert!(!credential.lacks(query(1, 100)));
-        after(&credential, &lacking, 110);
-        assert!(!credential.is_usable(query(1, 111)) && credential.is_usable(query(2, 111)));
-        assert!(!credential.lacks(query(2, 120)) && credential.lacks(query(3, 120)));
-        assert!(!credential.is_usable(query(4, 121)));
-        after(&credential, &lacking, 200);
-        assert!(!credential.is_usable(query(4, 499)), "the list counts now");
-        assert!(credential.is_usable(query(4, 500)));
-    }
-}
+mod tests;

@@ -161,6 +161,7 @@ fn rejected(services: &Services, log: AttemptLog<'_>, to: To<'_>, status: Status
     log.about("credential_refused");
     tracing::warn!(
         channel.name = to.channel.row.name,
+        credential.label = to.credential.label,
         status = status.as_u16(),
         "credential refused at a call; a probe tells whether it is bad"
     );
@@ -174,6 +175,7 @@ fn lacks_model(to: To<'_>) {
     if to.credential.lacks(to.query) {
         tracing::warn!(
             channel.name = to.channel.row.name,
+            credential.label = to.credential.label,
             model = to.query.model,
             "model absent at an upstream: calls of several accounts were refused"
         );

@@ -17,12 +17,12 @@ const FAST: [(&str, &str); 1] = [("sim-fast", "sim-fast")];
 
 impl TestGateway {
     /// A key of another customer with money.
-    async fn customer(&self) -> String {
+    pub(crate) async fn customer(&self) -> String {
         let other = account(&self.console, MONEY, 0).await;
         self.key_of(other, PolicyFields::default()).await
     }
 
-    async fn chat_as(&self, key: &str, prompt: &str) -> GatewayResponse {
+    pub(crate) async fn chat_as(&self, key: &str, prompt: &str) -> GatewayResponse {
         let body = Bytes::from(ask(prompt).to_string());
         let path = "/v1/chat/completions";
         let sender = (self.address, key);
@@ -36,7 +36,7 @@ impl TestGateway {
     }
 
     /// A pause or a resumption is written behind the call that found it.
-    async fn becomes_paused(&self, channel: &str, paused: bool) {
+    pub(crate) async fn becomes_paused(&self, channel: &str, paused: bool) {
         while self.credential_is_paused(channel).await != paused {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
@@ -44,7 +44,7 @@ impl TestGateway {
     }
 }
 
-async fn with_hands(rests: &CoolDowns) -> TestGateway {
+pub(crate) async fn with_hands(rests: &CoolDowns) -> TestGateway {
     TestGateway::build(TestOptions {
         clock: rests.clock(),
         ..TestOptions::default()

@@ -15,6 +15,8 @@ mod bad_catalog;
 #[cfg(test)]
 mod bounds;
 #[cfg(test)]
+mod cache_affinity;
+#[cfg(test)]
 mod callers;
 #[cfg(test)]
 mod canary;
@@ -83,6 +85,8 @@ mod idempotency_streams;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
+mod key_routes;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod large_model;
@@ -130,6 +134,8 @@ mod readiness;
 mod realtime;
 #[cfg(test)]
 mod recorded_upstream;
+#[cfg(test)]
+mod recovery;
 #[cfg(test)]
 mod response;
 mod responses_socket;

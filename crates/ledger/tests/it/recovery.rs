@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use trunkline_db::{DbError, PoolSettings, Role};
-use trunkline_ledger::recovery::{heartbeat, register, sweep};
+use trunkline_ledger::recovery::{NodeEpoch, agree_on_nats, heartbeat, register, sweep};
 use trunkline_ledger::{
     Idempotency, Ledger, LedgerError, Owner, SettleAnswer, partitions, unconfirmed,
 };
@@ -224,7 +224,7 @@ async fn futures_poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output
 async fn an_unregistered_author_is_refused() {
     let harness = TestLedger::new().await;
     let account = harness.account(100, 0).await;
-    let author = trunkline_ledger::NodeEpoch {
+    let author = NodeEpoch {
         node: NodeId::new("ghost").unwrap(),
         epoch: 1,
     };
@@ -335,4 +335,31 @@ async fn a_customer_sees_charges_whose_process_died_with_them_and_no_others() {
     register(&harness.data, &node).await.unwrap();
     assert!(!doubtful(later).await, "its process stopped in order");
     harness.audit().await;
+}
+
+#[tokio::test]
+async fn a_node_without_nats_is_refused_beside_live_nodes_with_it_and_the_other_way_round() {
+    let harness = TestLedger::new().await;
+    let register = async |name: &str| {
+        let node = NodeId::new(name).unwrap();
+        register(&harness.data, &node).await.unwrap().0
+    };
+    let within = Duration::from_secs(15);
+    let agree = async |node: &NodeEpoch, uses_nats: bool| {
+        let others = agree_on_nats(&harness.data, node, uses_nats, within).await;
+        others.unwrap()
+    };
+    let (first, second) = (register("n1").await, register("n2").await);
+    assert!(agree(&first, true).await.is_empty());
+    assert_eq!(agree(&second, false).await, ["n1"]);
+    assert!(
+        agree(&first, true).await.is_empty(),
+        "a refused node counts for nothing"
+    );
+    assert!(agree(&second, true).await.is_empty());
+    assert_eq!(agree(&first, false).await, ["n2"], "it cannot change alone");
+    // The others have not been seen for a while.
+    harness.db.shift_clock(16).await;
+    let third = register("n3").await;
+    assert!(agree(&third, false).await.is_empty());
 }
