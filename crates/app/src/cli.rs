@@ -301,6 +301,20 @@ Examples:
     #[command(after_help = "Example:
   trunkline config default > trunkline.toml")]
     Default,
+
+    /// Explain a key: its meaning, unit, default, and the value in force with its origin.
+    #[command(
+        after_help = "KEY is written section.key. A value comes from an environment variable, else from the configuration
+file, else it is the default. Secrets are never printed, only whether they are set.
+
+Examples:
+  trunkline config explain edge.drain_seconds
+  trunkline --config /etc/trunkline/trunkline.toml config explain database.url --json"
+    )]
+    Explain {
+        /// The key, such as database.max_connections.
+        key: String,
+    },
 }
 
 #[derive(Debug, Subcommand)]

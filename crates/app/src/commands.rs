@@ -61,6 +61,11 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Migrate => migrate::run(&configuration()?, output).await?,
         Command::Config(ConfigCommand::Check) => config::check(&configuration()?, output)?,
         Command::Config(ConfigCommand::Default) => config::default(output),
+        Command::Config(ConfigCommand::Explain { key }) => {
+            let environment = environment();
+            let file = named.or_else(|| installed(&environment));
+            config::explain(&crate::config::explain(&key, file, &environment)?, output);
+        }
         Command::Keyring(command) => return run_keyring(&configuration()?, &command, output).await,
         Command::Account(command) => on_database(DatabaseCommand::Account(command)).await?,
         Command::Operator(command) => on_database(DatabaseCommand::Operator(command)).await?,

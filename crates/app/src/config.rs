@@ -5,6 +5,7 @@
 mod check;
 mod console;
 mod events;
+mod explain;
 mod layers;
 mod limits;
 mod mail;
@@ -33,6 +34,7 @@ use trunkline_upstream::Roots;
 use trunkline_upstream::safe_fetch::SafeFetchSettings;
 
 pub(crate) use console::{Console, is_loopback};
+pub(crate) use explain::{Explanation, explain, is_empty};
 pub(crate) use layers::{DEFAULTS, environment, variable};
 pub(crate) use roles::{Role, Roles};
 

@@ -1,9 +1,11 @@
-//! `trunkline config check` and `config default`.
+//! `trunkline config check`, `config default` and `config explain`.
 
 use serde_json::{Value, json};
 
 use super::channel;
-use crate::config::{Config, ConfigError, DEFAULTS, Database, Finding, KeyringPlace};
+use crate::config::{
+    Config, ConfigError, DEFAULTS, Database, Explanation, Finding, KeyringPlace, is_empty,
+};
 use crate::output::Output;
 use crate::social;
 
@@ -101,4 +103,48 @@ fn social_object(config: &Config, cells: usize) -> Value {
 /// Every key, commented.
 pub(super) fn default(output: &Output) {
     output.success(DEFAULTS.trim_end(), &json!({ "toml": DEFAULTS }));
+}
+
+/// One key with its value in force.
+pub(super) fn explain(explained: &Explanation, output: &Output) {
+    let Explanation {
+        key,
+        meaning,
+        unit,
+        default,
+        value,
+        is_set,
+        from,
+        variable,
+    } = explained;
+    let written = |value: &toml::Value| {
+        if is_empty(value) {
+            "(not set)".to_owned()
+        } else {
+            value.to_string()
+        }
+    };
+    let in_force = match value {
+        Some(value) => written(value),
+        None if *is_set => "(set; a secret is not printed)".to_owned(),
+        None => "(not set; a secret)".to_owned(),
+    };
+    let text = format!(
+        "{key}\n\n{meaning}\n\n  unit      {unit}\n  default   {default}\n  value     {in_force}\n  \
+         from      {from}\n  variable  {variable}",
+        default = written(default),
+    );
+    let object = json!({
+        "ok": true,
+        "key": key,
+        "meaning": meaning,
+        "unit": unit,
+        "default": default,
+        "value": value,
+        "secret": value.is_none(),
+        "set": is_set,
+        "from": from,
+        "variable": variable,
+    });
+    output.success(&text, &object);
 }

@@ -47,18 +47,27 @@ pub(crate) fn variable(name: &str) -> Option<Secret> {
     std::env::var(name).ok().map(Secret::new)
 }
 
+/// The environment variable that sets a key.
+pub(super) fn variable_of(path: &str) -> String {
+    let name = path.to_uppercase().replace('.', "__");
+    format!("{ENVIRONMENT_PREFIX}{name}")
+}
+
 // === impl Layers ===
 
 impl Layers {
+    /// Without a file and an environment.
+    pub(super) fn defaults() -> Result<Self, Finding> {
+        let values = parse(DEFAULTS).map_err(|problem| of_file("defaults", problem))?;
+        let origins = BTreeMap::new();
+        Ok(Self { values, origins })
+    }
+
     pub(super) fn read(
         file: Option<&Path>,
         environment: &[(String, String)],
     ) -> Result<Self, Vec<Finding>> {
-        let defaults = parse(DEFAULTS).map_err(|problem| vec![of_file("defaults", problem)])?;
-        let mut layers = Self {
-            values: defaults,
-            origins: BTreeMap::new(),
-        };
+        let mut layers = Self::defaults().map_err(|finding| vec![finding])?;
         let mut findings = Vec::new();
         match read_file(file) {
             Ok(Some((name, table))) => findings.extend(layers.lay_file(&name, table)),
@@ -153,11 +162,18 @@ impl Layers {
         Ok(())
     }
 
+    /// The value of `section.key`.
+    pub(super) fn value_of(&self, path: &str) -> Option<&Value> {
+        let (section, key) = path.split_once('.')?;
+        self.value(section, key)
+    }
+
     fn value(&self, section: &str, key: &str) -> Option<&Value> {
         self.values.get(section)?.as_table()?.get(key)
     }
 
-    fn unknown(&self, path: &str) -> String {
+    /// What to say of a key that does not exist.
+    pub(super) fn unknown(&self, path: &str) -> String {
         let section = path.split('.').next().unwrap_or(path);
         let near: Vec<String> = self
             .keys()
@@ -231,7 +247,8 @@ fn read_as(default: &Value, text: &str) -> Result<Value, String> {
     }
 }
 
-fn words(value: &Value) -> &'static str {
+/// The kind of a value.
+pub(super) fn words(value: &Value) -> &'static str {
     match value {
         Value::String(_) => "a text",
         Value::Integer(_) => "a whole number",

@@ -1,6 +1,7 @@
 //! The configuration as operators write it.
 
 mod console;
+mod defaults;
 mod engines;
 mod mail;
 mod payments;

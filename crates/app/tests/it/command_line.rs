@@ -137,7 +137,7 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
     let directory = tempfile::tempdir().unwrap();
     let version = trunkline(directory.path(), &["--version"], &[]);
     assert!(stdout(&version).starts_with("trunkline "), "{version:?}");
-    let commands: [&[&str]; 36] = [
+    let commands: [&[&str]; 37] = [
         &["init", "--help"],
         &["--help"],
         &["account", "create", "--help"],
@@ -171,6 +171,7 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
         &["audit", "--help"],
         &["migrate", "--help"],
         &["config", "check", "--help"],
+        &["config", "explain", "--help"],
         &["keyring", "generate", "--help"],
         &["keyring", "rotate", "--help"],
         &["keyring", "show", "--help"],
@@ -259,6 +260,61 @@ fn the_default_configuration_is_usable_as_soon_as_a_database_is_set() {
     assert!(
         with.status.success() && stdout(&with).starts_with("The configuration is usable.\n"),
         "{with:?}"
+    );
+}
+
+#[test]
+fn an_operator_has_a_key_explained_with_its_value_and_where_it_was_set() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = "[edge]\ndrain_seconds = 33\n[database]\nurl = \"postgres://a:canary@b/c\"\n";
+    std::fs::write(directory.path().join("trunkline.toml"), file).unwrap();
+    let variable = [("TRUNKLINE__EDGE__NOTICE_SECONDS", "44")];
+    let explain = |key: &str| {
+        let words = ["config", "explain", key, "--json"];
+        json(&trunkline(directory.path(), &words, &variable))
+    };
+    let of_file = explain("edge.drain_seconds");
+    assert_eq!(
+        (&of_file["value"], &of_file["default"], &of_file["unit"]),
+        (&33.into(), &120.into(), &"seconds".into())
+    );
+    assert_eq!(of_file["from"], "trunkline.toml");
+    assert_eq!(of_file["variable"], "TRUNKLINE__EDGE__DRAIN_SECONDS");
+    let of_variable = explain("edge.notice_seconds");
+    assert_eq!(of_variable["value"], 44);
+    assert_eq!(of_variable["from"], "TRUNKLINE__EDGE__NOTICE_SECONDS");
+    let of_default = explain("edge.memory_mb");
+    assert_eq!(
+        (&of_default["from"], &of_default["value"]),
+        (&"defaults".into(), &2000.into())
+    );
+
+    let secret = trunkline(
+        directory.path(),
+        &["config", "explain", "database.url"],
+        &[],
+    );
+    let text = stdout(&secret);
+    assert!(
+        !text.contains("canary") && text.contains("(set; a secret is not printed)"),
+        "{text}"
+    );
+    assert!(
+        text.starts_with("database.url\n\nPostgreSQL, such as"),
+        "{text}"
+    );
+    let secret = explain("database.url");
+    assert!(!secret.to_string().contains("canary"), "{secret}");
+    assert_eq!(
+        (&secret["secret"], &secret["set"]),
+        (&true.into(), &true.into())
+    );
+
+    let unknown = trunkline(directory.path(), &["config", "explain", "edge.drain"], &[]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(
+        stderr(&unknown).contains("edge.drain: unknown key; [edge] has"),
+        "{unknown:?}"
     );
 }
 
