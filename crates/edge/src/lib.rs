@@ -26,6 +26,7 @@ pub mod listener;
 pub mod metrics;
 pub mod obstacles;
 pub mod percent;
+pub mod process;
 pub mod prometheus;
 pub mod rate_limit;
 pub mod request_context;

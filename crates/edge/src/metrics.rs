@@ -41,6 +41,8 @@ pub struct Metrics {
     pub answered: AtomicU64,
     pub charged: AtomicU64,
     pub charged_nanos: AtomicI64,
+    /// What upstreams bill for charged calls, where a cost book or the upstream says so.
+    pub cost_nanos: AtomicI64,
     pub voided: AtomicU64,
     /// Holds of calls under way.
     pub holds: AtomicUsize,
@@ -48,6 +50,12 @@ pub struct Metrics {
     pub first_byte: ByStream,
     /// From the request to the end.
     pub duration: ByStream,
+    /// What this node took of the time to the first byte, without the upstream's.
+    pub added: ByStream,
+    /// From the last byte of an upstream to the durable charge.
+    pub settlement: Histogram,
+    /// Calls by what their client got.
+    pub responses: LabelledCounter,
     /// How late jobs of video tasks are taken.
     pub job_lag: Histogram,
     /// Messages to webhooks, by what came of them.

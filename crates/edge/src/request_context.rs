@@ -60,6 +60,7 @@ struct RequestFacts {
     in_bytes: u64,
     status: Option<u16>,
     error_code: Option<&'static str>,
+    error_status: Option<u16>,
     outcome: Option<Outcome>,
     charged: Option<Money>,
     tokens: Option<Tokens>,
@@ -261,6 +262,7 @@ impl RequestContext {
     pub fn failed(&self, error: &ApiError) {
         let mut facts = self.facts();
         facts.error_code = Some(error.kind.as_str());
+        facts.error_status = Some(error.kind.status().as_u16());
         facts.leave();
     }
 
@@ -304,6 +306,30 @@ impl RequestContext {
 }
 
 impl RequestFacts {
+    /// What its client got, for availability. A stream that broke off had a good status at first.
+    fn response_class(&self) -> &'static str {
+        match self.error_status.or(self.status) {
+            None => "client_gone",
+            Some(429) => "rate_limited",
+            Some(400..=499) => "client_error",
+            Some(500..=599) => "server_error",
+            Some(_) => "success",
+        }
+    }
+
+    /// How long it waited for upstreams before its answer began: a stream for the head, a whole answer for
+    /// the last byte.
+    fn at_upstreams(&self) -> Duration {
+        let waited = |attempt: &Attempt| {
+            let ended = attempt.ended.unwrap_or(attempt.began);
+            let whole = ended.saturating_sub(attempt.began);
+            let head = attempt.head_took().filter(|_| self.stream);
+            head.unwrap_or(whole)
+        };
+        let waits = self.attempts.iter().map(waited);
+        waits.fold(Duration::ZERO, Duration::saturating_add)
+    }
+
     fn leave(&mut self) {
         self.seat = None;
         self.granted.iter_mut().for_each(Grant::release);
@@ -342,6 +368,7 @@ impl RequestContext {
         if !facts.is_call {
             return;
         }
+        numbers.responses.add(facts.response_class());
         if let Some(code) = facts.error_code {
             numbers.errors.add(code);
         }
@@ -351,6 +378,8 @@ impl RequestContext {
             numbers.duration.of(facts.stream).took(took);
             if let Some(first_byte) = facts.first_byte.filter(|_| facts.error_code.is_none()) {
                 numbers.first_byte.of(facts.stream).took(first_byte);
+                let added = first_byte.saturating_sub(facts.at_upstreams());
+                numbers.added.of(facts.stream).took(added);
             }
         }
     }

@@ -72,7 +72,7 @@ pub use catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
 
 pub use freshness::run_refresh;
 pub use keyring_state::KeyringLags;
-pub use losses::measure_losses;
+pub use losses::{MoneyAtRisk, measure_losses};
 pub use metrics_page::admin_listener;
 pub use operations::social::social_cells;
 pub use operations::video::{

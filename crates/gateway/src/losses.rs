@@ -4,34 +4,52 @@ use std::sync::Arc;
 
 use trunkline_db::DbError;
 use trunkline_edge::prometheus::Page;
+use trunkline_ledger::holds::{self, OpenHolds};
 use trunkline_ledger::losses::{self, KindLosses, LossTotals};
 use trunkline_types::Money;
 
 use crate::services::Services;
 
-/// Reads today's losses of all accounts, for the metrics.
-pub async fn measure_losses(services: &Services) -> Result<(), DbError> {
-    let today = losses::today(&services.data).await?;
-    services.losses.store(Some(Arc::new(today)));
-    Ok(())
+/// Money that is at risk: what was lost today, and what is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MoneyAtRisk {
+    pub losses: Vec<KindLosses>,
+    pub holds: OpenHolds,
+}
+
+/// Reads today's losses and the open holds of all accounts, for metrics and alarms.
+pub async fn measure_losses(services: &Services) -> Result<Arc<MoneyAtRisk>, DbError> {
+    let at_risk = Arc::new(MoneyAtRisk {
+        losses: losses::today(&services.data).await?,
+        holds: holds::open(&services.data).await?,
+    });
+    services.losses.store(Some(Arc::clone(&at_risk)));
+    Ok(at_risk)
 }
 
 /// A node that does not measure them shows none: zero would say that there are no losses.
 pub(crate) fn page(page: &mut Page, services: &Services) {
-    let Some(today) = services.losses.load_full() else {
+    let Some(at_risk) = services.losses.load_full() else {
         return;
     };
+    let (today, held) = (&at_risk.losses, at_risk.holds);
+    let help = "Open holds of all nodes: calls and tasks under way.";
+    page.gauge("holds_all_calls", help, held.count);
+    page.gauge("holds_all_usd", "Their amount.", held.amount);
+    let help = "Open holds past their deadline, which nothing has resolved.";
+    page.gauge("holds_overdue_calls", help, held.overdue);
+    page.gauge("holds_overdue_usd", "Their amount.", held.overdue_amount);
     let help = "Calls of today (UTC) that upstreams may bill and customers do not pay, by kind.";
     let calls = |totals: LossTotals| totals.calls.to_string();
-    family(page, "losses_calls", help, &today, |of| calls(of.total));
+    family(page, "losses_calls", help, today, |of| calls(of.total));
     let help = "What customers would have paid for them, where that is known.";
-    family(page, "losses_usd", help, &today, |of| usd(of.total));
+    family(page, "losses_usd", help, today, |of| usd(of.total));
     let help = "The most such calls of one account.";
     let name = "losses_account_max_calls";
-    family(page, name, help, &today, |of| calls(of.account_max));
+    family(page, name, help, today, |of| calls(of.account_max));
     let help = "The largest such amount of one account.";
     let name = "losses_account_max_usd";
-    family(page, name, help, &today, |of| usd(of.account_max));
+    family(page, name, help, today, |of| usd(of.account_max));
 }
 
 fn family(

@@ -7,6 +7,7 @@ use tokio::net::TcpListener;
 use trunkline_db::bus::Health;
 use trunkline_edge::admin::Admin;
 use trunkline_edge::obstacles::Obstacle;
+use trunkline_edge::process;
 use trunkline_edge::prometheus::Page;
 use trunkline_limits::Mode;
 
@@ -38,6 +39,7 @@ fn metrics(services: &Services) -> String {
     events(&mut page, services);
     webhooks(&mut page, services);
     losses::page(&mut page, services);
+    process::page(&mut page);
     page.text()
 }
 
@@ -75,6 +77,15 @@ fn calls(page: &mut Page, services: &Services) {
     let nanos = numbers.charged_nanos.load(Ordering::Relaxed);
     let help = "Amount charged in nano-USD.";
     page.counter("charged_nano_usd_total", help, nanos);
+    let cost = numbers.cost_nanos.load(Ordering::Relaxed);
+    let help = "What upstreams bill for charged calls in nano-USD, where that is known.";
+    page.counter("cost_nano_usd_total", help, cost);
+    let help =
+        "Finished calls by what their client got; availability is server_error of all of them.";
+    let mut family = page.counters("responses_total", help);
+    for (class, count) in numbers.responses.all() {
+        family.sample(&[("class", class)], count);
+    }
     let in_flight = services.calls_in_flight();
     page.gauge("calls_in_flight", "Calls in flight.", in_flight);
     let help = "Bytes of bodies buffered or reserved.";
@@ -121,6 +132,11 @@ fn durations(page: &mut Page, services: &Services) {
     let help = "Time to the first byte of the response.";
     page.by_stream("first_byte_seconds", help, &numbers.first_byte);
     page.by_stream("call_seconds", "Duration of a call.", &numbers.duration);
+    let help = "Time to the first byte that was spent here and not at an upstream.";
+    page.by_stream("added_seconds", help, &numbers.added);
+    let help = "Time from an upstream's last byte to the durable charge.";
+    page.histograms("settlement_seconds", help)
+        .histogram(("operation", "settle"), &numbers.settlement);
     let help = "Delay of video jobs after their due time.";
     page.histograms("job_lag_seconds", help)
         .histogram(("job", "video"), &numbers.job_lag);

@@ -19,7 +19,6 @@ use trunkline_edge::state::{CompletedCall, EdgeConfig, EdgeState};
 use trunkline_edge::telemetry::Telemetry;
 use trunkline_keyring::{Keyring, RandomSource};
 use trunkline_ledger::Ledger;
-use trunkline_ledger::losses::KindLosses;
 use trunkline_limits::Limits;
 use trunkline_social::Cells;
 use trunkline_store::{catalog, channels};
@@ -29,6 +28,7 @@ use trunkline_upstream::{Client, Providers};
 
 use crate::catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
 use crate::channels::ChannelRegistry;
+use crate::losses::MoneyAtRisk;
 use crate::route_health::RouteHealthTable;
 use crate::settings::Settings;
 use crate::state::{
@@ -87,8 +87,8 @@ pub struct Services {
     pub(crate) social_catalog: ArcSwap<SocialCatalog>,
     /// Calls at once to each social platform.
     pub(crate) platform_concurrency: PlatformConcurrency,
-    /// Today's losses, where a job of this node measures them.
-    pub(crate) losses: ArcSwapOption<Vec<KindLosses>>,
+    /// Today's losses and the open holds, where a job of this node measures them.
+    pub(crate) losses: ArcSwapOption<MoneyAtRisk>,
     pub(crate) tasks: TaskTracker,
     providers: ArcSwap<Providers>,
     pub(crate) keyring: Keyring,

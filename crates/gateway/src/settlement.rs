@@ -1,7 +1,10 @@
 //! The money of an execution: reserved, settled, or voided. One place for every operation.
 
+use std::sync::atomic::Ordering;
+
 use tokio::time::Instant;
 use trunkline_ledger::{Detail, Outcome};
+use trunkline_types::Money;
 
 use crate::channels::Channel;
 use crate::charge::ChargeLimits;
@@ -80,13 +83,20 @@ pub(crate) async fn settle<E: Execution>(
     };
     let mut detail = call.detail(charge.channel, context, &metered.price, measured);
     detail.cost = detail.cost.or_else(|| execution.published_cost());
+    let cost = detail.cost;
     let to_store = call.idempotency.as_ref().zip(stored.as_ref());
     let is_stored = stored.as_ref().is_some_and(|stored| stored.is_whole());
     let charged = idempotency::settle_and_store(services, reservation, decision, detail, to_store);
+    let charged = charged.await?;
+    let settling = began.elapsed();
+    let numbers = &services.edge.metrics;
+    numbers.settlement.took(settling);
+    let cost = cost.map_or(0, Money::nanos);
+    numbers.cost_nanos.fetch_add(cost, Ordering::Relaxed);
     Ok(Settled {
-        charged: charged.await?,
+        charged,
         is_stored,
-        in_ledger: reserving.saturating_add(began.elapsed()),
+        in_ledger: reserving.saturating_add(settling),
     })
 }
 

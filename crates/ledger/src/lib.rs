@@ -26,6 +26,7 @@ mod batcher;
 pub mod call_search;
 mod columns;
 mod day_scan;
+pub mod holds;
 pub mod journal;
 pub mod late_failures;
 pub mod losses;

@@ -1,0 +1,30 @@
+//! Money that is held for calls and tasks of all nodes: at risk until each hold is settled or voided. Read-only.
+
+use trunkline_db::{Database, DbError};
+use trunkline_types::Money;
+
+use crate::columns::column;
+
+/// Holds that are not resolved yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenHolds {
+    pub count: i64,
+    pub amount: Money,
+    /// Of them, those that nothing resolved before their deadline.
+    pub overdue: i64,
+    pub overdue_amount: Money,
+}
+
+/// Reads all of them.
+pub async fn open(database: &Database) -> Result<OpenHolds, DbError> {
+    let mut session = database.session().await?;
+    let row = sqlx::query(include_str!("sql/holds_open.sql"))
+        .fetch_one(&mut *session)
+        .await?;
+    Ok(OpenHolds {
+        count: column(&row, "count")?,
+        amount: column(&row, "amount").map(Money::from_nanos)?,
+        overdue: column(&row, "overdue")?,
+        overdue_amount: column(&row, "overdue_amount").map(Money::from_nanos)?,
+    })
+}
