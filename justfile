@@ -16,7 +16,7 @@ setup:
     ./scripts/setup
 
 # Everything that reads the code without running it.
-check: fmt-check lint deny tidy conformance-check nightly-check web-check
+check: fmt-check lint deny tidy conformance-check nightly-check alerts-check web-check
 
 # The console's pages, built into web/dist, from where the executable takes them.
 web:
@@ -270,9 +270,13 @@ image base="docker.io/library/debian:12-slim":
 nightly *words:
     ./scripts/nightly {{ words }}
 
-# How nightly reads figures, chooses and adds up.
+# Scripts: how nightly reads figures, changelog fragments, the bill of materials.
 nightly-check:
     python3 -B -m unittest discover --quiet --start-directory scripts/tests
+
+# The alerting rules: promtool's tests, each alert once firing and once silent.
+alerts-check:
+    ./scripts/alerts-check
 
 # Every attack of the findings against a fresh `trunkline dev`: held or broken.
 redteam: build

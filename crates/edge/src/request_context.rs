@@ -306,30 +306,6 @@ impl RequestContext {
 }
 
 impl RequestFacts {
-    /// What its client got, for availability. A stream that broke off had a good status at first.
-    fn response_class(&self) -> &'static str {
-        match self.error_status.or(self.status) {
-            None => "client_gone",
-            Some(429) => "rate_limited",
-            Some(400..=499) => "client_error",
-            Some(500..=599) => "server_error",
-            Some(_) => "success",
-        }
-    }
-
-    /// How long it waited for upstreams before its answer began: a stream for the head, a whole answer for
-    /// the last byte.
-    fn at_upstreams(&self) -> Duration {
-        let waited = |attempt: &Attempt| {
-            let ended = attempt.ended.unwrap_or(attempt.began);
-            let whole = ended.saturating_sub(attempt.began);
-            let head = attempt.head_took().filter(|_| self.stream);
-            head.unwrap_or(whole)
-        };
-        let waits = self.attempts.iter().map(waited);
-        waits.fold(Duration::ZERO, Duration::saturating_add)
-    }
-
     fn leave(&mut self) {
         self.seat = None;
         self.granted.iter_mut().for_each(Grant::release);

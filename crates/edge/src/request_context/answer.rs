@@ -1,11 +1,13 @@
-//! The answer of a request: its head, and the memory that it takes.
+//! The answer of a request: its head, what it was for its client, and the memory that it takes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::Body as _;
 
-use super::RequestContext;
+use super::{RequestContext, RequestFacts};
+use crate::attempt::Attempt;
 use crate::in_flight::BufferPermit;
 use crate::response::{LedgerLatency, Response};
 
@@ -32,5 +34,31 @@ impl RequestContext {
             Some(account) => BufferPermit::counted(in_flight, account, bytes),
             None => bytes,
         }
+    }
+}
+
+impl RequestFacts {
+    /// What its client got, for availability. A stream that broke off had a good status at first.
+    pub(super) fn response_class(&self) -> &'static str {
+        match self.error_status.or(self.status) {
+            None => "client_gone",
+            Some(429) => "rate_limited",
+            Some(400..=499) => "client_error",
+            Some(500..=599) => "server_error",
+            Some(_) => "success",
+        }
+    }
+
+    /// How long it waited for upstreams before its answer began: a stream for the head, a whole answer for
+    /// the last byte.
+    pub(super) fn at_upstreams(&self) -> Duration {
+        let waited = |attempt: &Attempt| {
+            let ended = attempt.ended.unwrap_or(attempt.began);
+            let whole = ended.saturating_sub(attempt.began);
+            let head = attempt.head_took().filter(|_| self.stream);
+            head.unwrap_or(whole)
+        };
+        let waits = self.attempts.iter().map(waited);
+        waits.fold(Duration::ZERO, Duration::saturating_add)
     }
 }
