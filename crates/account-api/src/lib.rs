@@ -12,6 +12,7 @@
     )
 )]
 
+mod alarm_webhook;
 pub mod event_hub;
 pub mod events;
 pub mod resources;
@@ -22,6 +23,7 @@ pub mod task_id;
 mod webhook_sender;
 pub mod webhooks;
 
+pub use alarm_webhook::{AlarmMessage, AlarmNotSent, AlarmReceiver, AlarmTarget};
 pub use events::{
     RelayError, event_readers, events_sent, measure_outbox, relay_events, run_event_hub,
 };

@@ -9,7 +9,7 @@ mod backoff;
 pub(crate) mod binding;
 pub(crate) mod delivery;
 mod jobs;
-mod message;
+pub(crate) mod message;
 pub mod task_webhook;
 
 pub(crate) use binding::SealedFor;

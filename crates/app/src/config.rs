@@ -2,6 +2,7 @@
 //! [`raw::RawConfig`]; checking it yields a [`Config`] in which every value is usable. Only this module
 //! reads the environment.
 
+mod alarms;
 mod check;
 mod console;
 mod events;
@@ -23,10 +24,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use trunkline_account_api::{EventSettings, WebhookSettings};
+use trunkline_account_api::{AlarmTarget, EventSettings, WebhookSettings};
 use trunkline_blobs::MediaSettings;
 use trunkline_edge::settings::LimitSettings;
-use trunkline_gateway::{GenerationSettings, SocialSettings, VideoSettings};
+use trunkline_gateway::{AlarmLimits, GenerationSettings, SocialSettings, VideoSettings};
 use trunkline_mail::MailSettings;
 use trunkline_payments::StripeSettings;
 use trunkline_types::{Money, NodeId, Secret};
@@ -76,6 +77,16 @@ pub(crate) struct Config {
     /// Clients that leave.
     pub(crate) leaving: Leaving,
     pub(crate) events: Events,
+    pub(crate) alarms: Alarms,
+}
+
+/// Whom alarms are told, and from when on.
+#[derive(Debug, Clone)]
+pub(crate) struct Alarms {
+    pub(crate) emails: Vec<String>,
+    pub(crate) webhook: Option<AlarmTarget>,
+    pub(crate) wait: Duration,
+    pub(crate) limits: AlarmLimits,
 }
 
 /// What is done and borne for clients that leave.

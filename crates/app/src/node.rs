@@ -32,7 +32,7 @@ use trunkline_worker::{JobContext, Retention};
 use self::background::Background;
 use self::listeners::{Addresses, ConsoleDeps, Listeners};
 use self::open::Traces;
-use crate::config::{DrainTimes, Roles};
+use crate::config::{self, DrainTimes, Roles};
 use crate::setup_link::first_link;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -63,6 +63,7 @@ pub(crate) struct NodeConfig {
     pub(crate) payments: Option<PaymentsConfig>,
     /// Mail server; none to keep emails for the operator.
     pub(crate) mail: Option<MailSettings>,
+    pub(crate) alarms: config::Alarms,
     pub(crate) telemetry: Option<TelemetrySettings>,
     /// The way of events between nodes; none to read their table alone.
     pub(crate) nats: Option<NatsSettings>,
@@ -137,12 +138,11 @@ impl Node {
             random: Arc::new(SystemRandom),
             telemetry,
         });
-        keyring::register(&gateway, &plan.name).await?;
-        open::refresh(&gateway).await?;
+        open::refresh(&gateway, &plan.name).await?;
         let reload = keyring::Reload::of(&plan.keyring, plan.keyring_file);
-        let (mail, instance) = (plan.mail.as_ref(), &at_console.name);
-        let mail_worker = open::mail_worker(mail, &data, &plan.keyring, instance)?;
+        let mail = open::mail_worker(plan.mail.as_ref(), &data, &plan.keyring, &at_console.name)?;
         let payments = open::payments(plan.payments, &client);
+        let alarms = open::alarms(&plan.name, plan.alarms, &client);
         let console = plan.people.clone().map(|people| ConsoleDeps {
             data: data.clone(),
             people,
@@ -155,10 +155,11 @@ impl Node {
         let worker = plan.roles.worker.then(|| JobContext {
             gateway: gateway.clone(),
             data: data.clone(),
-            mail: mail_worker,
+            mail,
             media,
             retention: plan.retention,
             payments,
+            alarms,
         });
         let mut background =
             Background::start(&gateway, &data, listeners, console, worker, keeper, author);

@@ -26,7 +26,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 38] = [
+pub(crate) const MIGRATIONS: [Migration; 39] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -216,6 +216,11 @@ pub(crate) const MIGRATIONS: [Migration; 38] = [
         version: 20261123050000,
         name: "payments",
         sql: include_str!("../../../migrations/20261123050000_payments.sql"),
+    },
+    Migration {
+        version: 20261123060000,
+        name: "alarms",
+        sql: include_str!("../../../migrations/20261123060000_alarms.sql"),
     },
 ];
 

@@ -11,6 +11,7 @@
     )
 )]
 
+mod alarms;
 mod body;
 mod catalog_publish;
 mod catalog_snapshot;
@@ -70,9 +71,10 @@ use trunkline_edge::{
 pub use catalog_publish::{Change, ChangeAuthor, PublishError, Published, publish};
 pub use catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
 
+pub use alarms::{AlarmLimits, conditions};
 pub use freshness::run_refresh;
 pub use keyring_state::KeyringLags;
-pub use losses::{MoneyAtRisk, measure_losses};
+pub use losses::{MoneyAtRisk, measure_losses, money_at_risk};
 pub use metrics_page::admin_listener;
 pub use operations::social::social_cells;
 pub use operations::video::{

@@ -27,6 +27,12 @@ pub async fn measure_losses(services: &Services) -> Result<Arc<MoneyAtRisk>, DbE
     Ok(at_risk)
 }
 
+/// What was measured last; none on a node that does not measure.
+#[must_use]
+pub fn money_at_risk(services: &Services) -> Option<Arc<MoneyAtRisk>> {
+    services.losses.load_full()
+}
+
 /// A node that does not measure them shows none: zero would say that there are no losses.
 pub(crate) fn page(page: &mut Page, services: &Services) {
     let Some(at_risk) = services.losses.load_full() else {

@@ -369,7 +369,7 @@ impl Services {
         self.edge.fill_random(bytes)
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
+    pub fn now(&self) -> Timestamp {
         self.edge.now()
     }
 }

@@ -8,10 +8,11 @@ use futures_util::future::join_all;
 use trunkline_db::{Database, DbError};
 use trunkline_keyring::{Binding, Keyring, Purpose};
 use trunkline_store::emails::{self, Claimed, Cleanup, Content, Failure};
+use trunkline_types::Timestamp;
 use uuid::Uuid;
 
 use crate::mailer::{Envelope, Mailer, SmtpError};
-use crate::template::render;
+use crate::template::{render, render_notice};
 
 /// Concurrent deliveries of one node.
 const AT_ONCE: i64 = 8;
@@ -46,6 +47,21 @@ pub struct DeliverySummary {
     /// Emails that are held for the operator from now on.
     pub kept: u64,
 }
+
+/// An email without a link, to an operator.
+#[derive(Debug, Clone, Copy)]
+pub struct Notice<'a> {
+    pub id: Uuid,
+    pub at: Timestamp,
+    pub to: &'a str,
+    pub subject: &'a str,
+    pub text: &'a str,
+}
+
+/// Why a notice was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotSent(String);
 
 /// The outcome of one attempt.
 enum End {
@@ -107,6 +123,29 @@ impl MailWorker {
             }
         }
         Ok(summary)
+    }
+
+    /// Whether there is a server that takes emails.
+    #[must_use]
+    pub const fn has_server(&self) -> bool {
+        self.mailer.is_some()
+    }
+
+    /// Sends a notice to an operator at once: it must arrive while the database is away too. `id` is the same for
+    /// each attempt.
+    pub async fn notify(&self, notice: &Notice<'_>) -> Result<(), NotSent> {
+        let Some(mailer) = &self.mailer else {
+            return Err(NotSent("no mail server is configured".to_owned()));
+        };
+        let rendered = render_notice(&self.instance, notice.subject, notice.text);
+        let envelope = Envelope {
+            id: notice.id,
+            to: notice.to,
+            written_at: notice.at,
+            rendered: &rendered,
+        };
+        let sent = mailer.send(&envelope).await;
+        sent.map_err(|error| NotSent(error.text))
     }
 
     /// Clears emails whose link has expired and deletes old ones.

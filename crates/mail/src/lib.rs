@@ -22,6 +22,6 @@ mod mailer;
 mod smtp_url;
 mod template;
 
-pub use delivery::{DeliverySummary, MailWorker, open_sealed};
+pub use delivery::{DeliverySummary, MailWorker, NotSent, Notice, open_sealed};
 pub use mailer::{MailError, MailSettings, Mailer};
 pub use smtp_url::{Server, ServerError};

@@ -61,6 +61,17 @@ pub(crate) fn render(
     }
 }
 
+/// A notice to an operator: plain sentences, no link.
+pub(crate) fn render_notice(instance: &str, subject: &str, text: &str) -> RenderedEmail {
+    let instance = plain(instance);
+    let lines = text.lines().map(escaped).collect::<Vec<_>>().join("<br>");
+    RenderedEmail {
+        subject: format!("{instance}: {}", plain(subject)),
+        text: format!("{text}\n\n{instance}\n"),
+        html: format!("<p>{lines}</p><p>{}</p>", escaped(&instance)),
+    }
+}
+
 fn parts(instance: &str, kind: Kind, content: &Content, expires_at: Timestamp) -> Parts {
     let until = to_sql_time(expires_at).format(UNTIL).unwrap_or_default();
     let once = format!("The link works once and expires at {until}.");

@@ -22,6 +22,7 @@
 )]
 
 pub mod accounts;
+pub mod alarms;
 pub mod attempt_counters;
 pub mod catalog;
 pub mod cell_pauses;

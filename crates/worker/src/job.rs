@@ -12,6 +12,8 @@ use trunkline_gateway::Services;
 use trunkline_mail::MailWorker;
 use trunkline_payments::Payments;
 
+use crate::jobs::alarms::Alarms;
+
 /// The shortest wait after a failure.
 const AWAY: Duration = Duration::from_secs(1);
 
@@ -24,6 +26,7 @@ pub struct JobContext {
     pub retention: Retention,
     /// None where no payment provider is configured.
     pub payments: Option<PaymentJobs>,
+    pub alarms: Alarms,
 }
 
 /// What jobs of payments work with.

@@ -1,5 +1,6 @@
 //! The table of jobs, one file each: what is done, how often it is looked for, and what wakes it.
 
+pub(crate) mod alarms;
 mod automatic_top_up;
 mod email_delivery;
 mod email_retention;
@@ -73,6 +74,12 @@ const JOBS: &[Job] = &[
         period: Duration::from_secs(60),
         wake: None,
         run: |context| Box::pin(loss_metrics::run(context)),
+    },
+    Job {
+        name: "alarms",
+        period: Duration::from_secs(5),
+        wake: None,
+        run: |context| Box::pin(alarms::run(context)),
     },
     Job {
         name: "email_delivery",

@@ -15,4 +15,5 @@ mod job;
 mod jobs;
 
 pub use job::{JobContext, PaymentJobs, Retention};
+pub use jobs::alarms::{AlarmSettings, Alarms};
 pub use jobs::start;

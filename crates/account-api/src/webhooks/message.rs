@@ -16,6 +16,8 @@ use uuid::Uuid;
 use crate::task_id::task_name;
 
 const SECRET_BYTES: usize = 32;
+/// The least that Standard Webhooks allows.
+const MIN_SECRET_BYTES: usize = 24;
 const PREFIX: &str = "whsec_";
 
 /// What messages to one webhook are signed with.
@@ -28,6 +30,12 @@ impl Secret {
         let mut bytes = vec![0; SECRET_BYTES];
         fill(&mut bytes)?;
         Some(Self(SecretBytes::new(bytes)))
+    }
+
+    /// As the scheme writes it; none if it is not of this form, or too short to be one.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let bytes = STANDARD.decode(text.strip_prefix(PREFIX)?).ok()?;
+        (bytes.len() >= MIN_SECRET_BYTES).then(|| Self(SecretBytes::new(bytes)))
     }
 
     pub(super) fn of(bytes: SecretBytes) -> Self {
@@ -56,7 +64,7 @@ impl Secret {
 }
 
 /// The headers of a message: with two secrets, two signatures.
-pub(super) fn headers(
+pub(crate) fn headers(
     id: Uuid,
     at: Timestamp,
     body: &[u8],
@@ -111,7 +119,7 @@ pub(super) fn test_body(webhook: &str, at: Timestamp) -> Bytes {
 /// The type of a message that was asked for to see whether it arrives.
 pub(super) const TEST: &str = "webhook.test";
 
-fn envelope(kind: &str, at: Timestamp, data: Map<String, Value>) -> Bytes {
+pub(crate) fn envelope(kind: &str, at: Timestamp, data: Map<String, Value>) -> Bytes {
     let timestamp = jiff::Timestamp::from_microsecond(at.micros()).unwrap_or_default();
     let message = json!({ "type": kind, "timestamp": timestamp.to_string(), "data": data });
     Bytes::from(message.to_string())

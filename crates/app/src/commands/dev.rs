@@ -210,6 +210,7 @@ fn plan(
         admin: any,
         payments,
         mail: config.mail.clone(),
+        alarms: config.alarms.clone(),
         telemetry: super::serve::telemetry(config),
         nats: super::serve::nats(config),
         redis: super::serve::redis(config),

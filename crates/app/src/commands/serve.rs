@@ -113,6 +113,7 @@ fn plan(
         admin: config.admin_listen,
         payments,
         mail: config.mail.clone(),
+        alarms: config.alarms.clone(),
         telemetry: telemetry(config),
         nats: nats(config),
         redis: redis(config),

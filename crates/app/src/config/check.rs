@@ -66,6 +66,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let studio = check.uploads(raw.uploads);
     let mail = check.mail(&raw.mail, &raw.upstream.extra_roots);
     let stripe = check.payments(&raw.payments);
+    let alarms = check.alarms(&raw.alarms, mail.as_ref().is_none_or(Option::is_some));
     let events = check.events(&raw.nats, &raw.events);
     let webhooks = check.webhooks(&raw.webhooks);
     let (redis, limits) = (check.redis(&raw.redis), check.limits(&raw.limits));
@@ -83,6 +84,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
             mail: mail?,
             stripe: stripe?,
             events: events?,
+            alarms: alarms?,
             webhooks: webhooks?,
             redis: redis?,
             limits: limits?,

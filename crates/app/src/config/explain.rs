@@ -9,7 +9,8 @@ use super::ConfigError;
 use super::layers::{DEFAULTS, Layers, variable_of, words};
 
 /// Keys whose values are never printed. A test compares them with the types of the values.
-const SECRETS: [&str; 9] = [
+const SECRETS: [&str; 10] = [
+    "alarms.webhook_secret",
     "console.database_url",
     "console.provider",
     "database.url",

@@ -23,6 +23,7 @@ pub(super) struct RawConfig {
     pub(super) uploads: RawUploads,
     pub(super) mail: RawMail,
     pub(super) payments: RawPayments,
+    pub(super) alarms: RawAlarms,
     pub(super) nats: RawNats,
     pub(super) events: RawEvents,
     pub(super) webhooks: RawWebhooks,
@@ -196,6 +197,17 @@ pub(super) struct RawPayments {
     pub(super) stripe_key_file: String,
     pub(super) stripe_webhook_secret_file: String,
     pub(super) stripe_api: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawAlarms {
+    pub(super) emails: Vec<String>,
+    pub(super) webhook_url: String,
+    pub(super) webhook_secret: Secret,
+    pub(super) wait_seconds: i64,
+    pub(super) account_usd: String,
+    pub(super) account_calls: i64,
 }
 
 #[derive(Debug, Deserialize)]

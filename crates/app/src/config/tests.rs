@@ -87,7 +87,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     let keys = Layers::read(Some(Path::new("/dev/null")), &[])
         .unwrap()
         .keys();
-    assert_eq!(keys.len(), 84, "{keys:?}");
+    assert_eq!(keys.len(), 90, "{keys:?}");
     // One good value for each key, so that a key without a row here fails the test.
     let good = [
         ("edge.listen", "127.0.0.1:1"),
@@ -161,6 +161,15 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("payments.stripe_key_file", "/nowhere"),
         ("payments.stripe_webhook_secret_file", "/nowhere"),
         ("payments.stripe_api", "http://127.0.0.1:4"),
+        ("alarms.emails", "ops@example.com"),
+        ("alarms.webhook_url", "https://ops.example.com/alarms"),
+        (
+            "alarms.webhook_secret",
+            "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+        ),
+        ("alarms.wait_seconds", "34"),
+        ("alarms.account_usd", "6.50"),
+        ("alarms.account_calls", "35"),
         ("nats.url", "nats://u:p@h:4222"),
         ("nats.replicas", "3"),
         ("events.max_connections", "26"),
@@ -243,6 +252,11 @@ fn every_key_can_be_overridden_by_the_environment() {
         (27, 28)
     );
     assert_eq!((limits.polls_per_minute, limits.reads_per_minute), (29, 30));
+    let alarms = &config.alarms;
+    assert_eq!((alarms.emails.len(), alarms.wait.as_secs()), (1, 34));
+    assert!(alarms.webhook.is_some());
+    assert_eq!(alarms.limits.account_usd.to_string(), "6.5");
+    assert_eq!(alarms.limits.account_calls, 35);
     let leaving = &config.leaving;
     assert_eq!(leaving.cancelled_input.to_string(), "0.31");
     assert_eq!(leaving.read_on.as_secs(), 32);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use trunkline_account_api::AlarmReceiver;
 use trunkline_blobs::{Media, MediaSettings};
 use trunkline_console::ConsoleSettings;
 use trunkline_db::Database;
@@ -21,9 +22,10 @@ use trunkline_mail::{MailSettings, MailWorker, Mailer};
 use trunkline_payments::{Payments, Stripe};
 use trunkline_types::NodeId;
 use trunkline_upstream::Client;
-use trunkline_worker::PaymentJobs;
+use trunkline_worker::{AlarmSettings, Alarms, PaymentJobs};
 
-use super::PaymentsConfig;
+use super::{PaymentsConfig, keyring};
+use crate::config;
 
 /// A node without a heartbeat for so long does not run.
 const LIVE_WITHIN: Duration = Duration::from_secs(15);
@@ -55,8 +57,9 @@ pub(super) async fn ledger(
     opened.await.context("cannot register this node")
 }
 
-/// What a gateway must know before its first call.
-pub(super) async fn refresh(gateway: &Services) -> anyhow::Result<()> {
+/// What a gateway must know before its first call, and the others of it.
+pub(super) async fn refresh(gateway: &Services, name: &NodeId) -> anyhow::Result<()> {
+    keyring::register(gateway, name).await?;
     let read = gateway.refresh().await;
     read.context("cannot read keys, channels and the catalog")?;
     Ok(())
@@ -100,6 +103,18 @@ pub(super) fn payments(config: Option<PaymentsConfig>, client: &Client) -> Optio
         payments: Payments::new(Arc::new(stripe), Arc::new(SystemRandom)),
         database: config.database,
     })
+}
+
+/// What tells the operator of alarms.
+pub(super) fn alarms(name: &NodeId, reported: config::Alarms, client: &Client) -> Alarms {
+    let webhook = reported.webhook;
+    let settings = AlarmSettings {
+        emails: reported.emails,
+        webhook: webhook.map(|target| AlarmReceiver::new(target, client.clone())),
+        wait: reported.wait,
+        limits: reported.limits,
+    };
+    Alarms::new(name.as_str(), settings)
 }
 
 /// The way to the collector of traces, and what walks it.

@@ -13,7 +13,7 @@ mod media;
 mod neighbours;
 mod price_reload;
 mod prices;
-mod process_harness;
+pub(crate) mod process_harness;
 mod silent_sockets;
 mod social;
 mod streams;

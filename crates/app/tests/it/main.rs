@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod admin_cli;
 #[cfg(test)]
+mod alarms;
+#[cfg(test)]
 mod alerting;
 #[cfg(test)]
 mod catalogs;

@@ -31,3 +31,13 @@ fn mail_needs_a_server_and_a_sender_and_its_password_is_never_repeated() {
         assert!(problem(slow, "mail.timeout_seconds").contains("from 1 to 300"));
     }
 }
+
+#[test]
+fn alarms_by_email_need_a_mail_server_and_by_webhook_a_secret() {
+    let alone = from_text("[alarms]\nemails = [\"ops@example.com\"]", &[]);
+    assert!(problem(alone, "alarms.emails").contains("needs mail.smtp"));
+    let unsigned = from_text("[alarms]\nwebhook_url = \"https://ops.example.com\"", &[]);
+    assert!(problem(unsigned, "alarms.webhook_secret").contains("whsec_"));
+    let wrong = from_text("[alarms]\naccount_usd = \"-1\"", &[]);
+    assert!(problem(wrong, "alarms.account_usd").contains("must be an amount"));
+}
