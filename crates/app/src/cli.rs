@@ -253,6 +253,10 @@ Examples:
     )]
     Audit,
 
+    /// Check a restored database.
+    #[command(subcommand)]
+    Restore(RestoreCommand),
+
     /// Run a command with an API key of its own that cannot spend more than a budget.
     #[command(
         after_help = "Creates a sub-key of TRUNKLINE_KEY with a cap and an expiry, starts the command with the variables
@@ -315,6 +319,22 @@ Examples:
         /// The key, such as database.max_connections.
         key: String,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RestoreCommand {
+    /// Check that the keyring opens everything, that the ledger is consistent, and what was lost.
+    #[command(
+        after_help = "Run it on a restored database before nodes are started. Says whether the keyring belongs to the database
+and opens every sealed value, audits the ledger, and prints the time of the newest settlement (what came
+after it is lost) and the holds that are pending. Exits 1 if something is wrong. Changes nothing. The
+database login needs the role trunkline_audit and nothing else.
+
+Examples:
+  trunkline restore check
+  trunkline restore check --json | jq .newest_settlement"
+    )]
+    Check,
 }
 
 #[derive(Debug, Subcommand)]

@@ -25,6 +25,7 @@ mod migrate;
 mod payment;
 mod people;
 mod provider;
+mod restore;
 mod run;
 mod serve;
 mod social;
@@ -38,10 +39,10 @@ use trunkline_db::{Database, Role};
 
 use crate::cli::{
     AccountCommand, BudgetCommand, CatalogCommand, Cli, CodeCommand, Command, ConfigCommand,
-    KeyCommand, KeyringCommand, LimitCommand, OperatorCommand, PaymentCommand, TopUpArguments,
-    WorkflowCommand,
+    KeyCommand, KeyringCommand, LimitCommand, OperatorCommand, PaymentCommand, RestoreCommand,
+    TopUpArguments, WorkflowCommand,
 };
-use crate::config::{Config, DEFAULT_FILE, environment, load};
+use crate::config::{Config, DEFAULT_FILE, environment, explain, load};
 use crate::output::Output;
 
 /// Where `trunkline init` writes the configuration of an installed package.
@@ -59,13 +60,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Init(options) => init::run(*options, output).await?,
         Command::Migrate => migrate::run(&configuration()?, output).await?,
-        Command::Config(ConfigCommand::Check) => config::check(&configuration()?, output)?,
-        Command::Config(ConfigCommand::Default) => config::default(output),
-        Command::Config(ConfigCommand::Explain { key }) => {
-            let environment = environment();
-            let file = named.or_else(|| installed(&environment));
-            config::explain(&crate::config::explain(&key, file, &environment)?, output);
-        }
+        Command::Config(command) => run_config(named, &command, output)?,
         Command::Keyring(command) => return run_keyring(&configuration()?, &command, output).await,
         Command::Account(command) => on_database(DatabaseCommand::Account(command)).await?,
         Command::Operator(command) => on_database(DatabaseCommand::Operator(command)).await?,
@@ -116,9 +111,29 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         }
         Command::Run(options) => return run::run(options, output).await,
         Command::Audit => return audit::run(&configuration()?, output).await,
+        Command::Restore(RestoreCommand::Check) => {
+            return restore::check(&configuration()?, output).await;
+        }
         Command::Losses(options) => return losses::run(&configuration()?, &options, output).await,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_config(
+    named: Option<&Path>,
+    command: &ConfigCommand,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let environment = environment();
+    let file = named.or_else(|| installed(&environment));
+    match command {
+        ConfigCommand::Check => config::check(&load(file, &environment)?, output)?,
+        ConfigCommand::Default => config::default(output),
+        ConfigCommand::Explain { key } => {
+            config::explain(&explain(key, file, &environment)?, output);
+        }
+    }
+    Ok(())
 }
 
 async fn run_keyring(

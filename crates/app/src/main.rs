@@ -85,6 +85,7 @@ fn start_log(command: &Command) -> Arc<LogBuffer> {
         | Command::Workflow(_)
         | Command::Import(_)
         | Command::Audit
+        | Command::Restore(_)
         | Command::Losses(_) => LevelFilter::INFO,
     };
     let (lines, buffer) = if matches!(command, Command::Serve { .. }) {

@@ -11,6 +11,7 @@ use trunkline_db::{Database, Role, Tx};
 use trunkline_keyring::{Binding, GenerationId, Keyring, Purpose};
 use trunkline_ledger::sealed_responses as responses;
 use trunkline_store::sealed::{self, SealedColumn, SealedValue};
+use trunkline_types::SecretBytes;
 
 use super::{database, keyring};
 use crate::config::Config;
@@ -67,6 +68,44 @@ pub(super) async fn left(config: &Config, keyring: &Keyring) -> anyhow::Result<u
     }
     databases.close().await;
     Ok(left)
+}
+
+/// The sealed values of one column, and how many of them a keyring opens.
+pub(super) struct Openable {
+    pub(super) column: &'static str,
+    pub(super) found: usize,
+    pub(super) opened: usize,
+}
+
+/// Tries every sealed value of the database; without a keyring none opens.
+pub(super) async fn openable(
+    database: &Database,
+    keyring: Option<&Keyring>,
+) -> anyhow::Result<Vec<Openable>> {
+    let mut columns = Vec::new();
+    for column in Sealed::all() {
+        let mut tx = database.begin().await?;
+        // No generation has this header, so all values are listed.
+        let rows = match column {
+            Sealed::Column(column) => sealed::unsealed_by(&mut tx, column, &[0, 0, 0]).await?,
+            Sealed::Responses => responses::sealed_by_others(&mut tx, &[0, 0, 0]).await?,
+        };
+        let mut opened = 0_usize;
+        for batch in rows.chunks(BATCH) {
+            let values = column.read(&mut tx, batch).await?;
+            let opens = values.iter().filter(|value| {
+                keyring.is_some_and(|keyring| open(keyring, column, value).is_some())
+            });
+            opened = opened.saturating_add(opens.count());
+        }
+        tx.rollback().await?;
+        columns.push(Openable {
+            column: column.as_str(),
+            found: rows.len(),
+            opened,
+        });
+    }
+    Ok(columns)
 }
 
 fn report(keyring: &Keyring, columns: &[(Sealed, Resealed)], output: &Output) -> ExitCode {
@@ -295,15 +334,24 @@ fn sealed_anew(
     column: Sealed,
     value: &SealedValue,
 ) -> anyhow::Result<Option<Vec<u8>>> {
+    let Some(plain) = open(keyring, column, value) else {
+        return Ok(None);
+    };
     let binding = Binding {
         account: value.account,
         context: &value.context,
     };
     let purpose = purpose_of(column);
-    let Ok(plain) = keyring.open(purpose, &binding, &value.sealed) else {
-        return Ok(None);
-    };
     Ok(Some(keyring.seal(purpose, &binding, plain.reveal())?))
+}
+
+fn open(keyring: &Keyring, column: Sealed, value: &SealedValue) -> Option<SecretBytes> {
+    let binding = Binding {
+        account: value.account,
+        context: &value.context,
+    };
+    let opened = keyring.open(purpose_of(column), &binding, &value.sealed);
+    opened.ok()
 }
 
 const fn purpose_of(column: Sealed) -> Purpose {

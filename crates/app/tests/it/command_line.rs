@@ -137,7 +137,7 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
     let directory = tempfile::tempdir().unwrap();
     let version = trunkline(directory.path(), &["--version"], &[]);
     assert!(stdout(&version).starts_with("trunkline "), "{version:?}");
-    let commands: [&[&str]; 37] = [
+    let commands: [&[&str]; 38] = [
         &["init", "--help"],
         &["--help"],
         &["account", "create", "--help"],
@@ -170,6 +170,7 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
         &["import", "new-api", "--help"],
         &["audit", "--help"],
         &["migrate", "--help"],
+        &["restore", "check", "--help"],
         &["config", "check", "--help"],
         &["config", "explain", "--help"],
         &["keyring", "generate", "--help"],

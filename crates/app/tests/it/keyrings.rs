@@ -286,3 +286,49 @@ async fn a_node_reads_a_rotated_keyring_anew_and_one_with_an_older_file_is_not_r
     std::fs::copy(cli.path(FILE), cli.path("old.toml")).unwrap();
     becomes(&forgotten, 200).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_who_restored_a_database_learns_whether_the_keyring_is_the_right_one_and_what_was_lost()
+ {
+    let cli = cli().await;
+    let account = cli.account("Ada");
+    cli.json(&["topup", &account.to_string(), "5"]);
+    let (key, _) = cli.key(account, &[]);
+    let check = || cli.run_as(Role::Audit, &["restore", "check", "--json"]);
+    let empty = check().json();
+    assert_eq!(empty["newest_settlement"], Value::Null, "{empty}");
+    let cost = trunkline_types::Money::from_nanos(1_000_000);
+    cli.call(account, key, cost, false).await;
+    let whole = check();
+    assert_eq!(whole.code, Some(0), "{whole:?}");
+    let found = whole.json();
+    assert_eq!(
+        (&found["ok"], &found["keyring"]["unopened"]),
+        (&true.into(), &0.into())
+    );
+    let age = found["newest_settlement_age_seconds"].as_i64().unwrap();
+    assert!((0..600).contains(&age), "{found}");
+    assert_eq!(found["holds_pending"]["calls"], 0);
+
+    // Without a keyring, with another one, and with the right one again.
+    std::fs::rename(cli.path(FILE), cli.path("kept.toml")).unwrap();
+    let lost = cli.run_as(Role::Audit, &["restore", "check"]);
+    assert_eq!(lost.code, Some(1), "{lost:?}");
+    assert!(
+        lost.out.contains("LOST   keyring") && lost.out.contains("2 sealed values"),
+        "{lost:?}"
+    );
+    assert!(
+        lost.out.contains("ok     audit"),
+        "the books can be read: {lost:?}"
+    );
+    cli.json(&["keyring", "generate"]);
+    let other = cli.run_as(Role::Audit, &["restore", "check"]);
+    assert_eq!(other.code, Some(1), "{other:?}");
+    assert!(
+        other.out.contains("it opens none of 2 sealed values"),
+        "{other:?}"
+    );
+    std::fs::rename(cli.path("kept.toml"), cli.path(FILE)).unwrap();
+    assert_eq!(check().code, Some(0));
+}
