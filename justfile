@@ -258,6 +258,10 @@ package *words:
 package-check:
     ./scripts/package check
 
+# The software bill of materials (CycloneDX), in target/package; the same tree gives the same file.
+sbom *words:
+    ./scripts/sbom {{ words }}
+
 # From the Debian package in a clean Debian to a charged call, by the commands of docs/operate/quickstart.md (root).
 package-drill *words:
     ./scripts/package-drill {{ words }}

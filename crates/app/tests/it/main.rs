@@ -17,6 +17,8 @@ mod codes;
 #[cfg(test)]
 mod command_line;
 #[cfg(test)]
+mod connections;
+#[cfg(test)]
 mod console_link;
 #[cfg(test)]
 mod dev;

@@ -133,6 +133,16 @@ pub(super) const SOURCES: &[Source] = &[
         include_str!("../../../../docs/operate/telemetry.md"),
     ),
     page(
+        "alerting",
+        include_str!("../../../../docs/operate/alerting.md"),
+    ),
+    page("backup", include_str!("../../../../docs/operate/backup.md")),
+    page(
+        "stability",
+        include_str!("../../../../docs/operate/stability.md"),
+    ),
+    page("macos", include_str!("../../../../docs/operate/macos.md")),
+    page(
         "rate-limiting",
         include_str!("../../../../docs/operate/rate-limiting.md"),
     ),
