@@ -11,6 +11,9 @@ use trunkline_store::{Policy, RoutePolicy};
 use super::{Channel, ChannelCredential, ChannelQuery, ChannelRegistry};
 use crate::splitmix::mix;
 
+/// Binary places of a logarithm.
+const FRACTION: u32 = 20;
+
 /// What of a caller decides about routes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RouteRules<'a> {
@@ -24,7 +27,7 @@ pub(crate) struct RouteRules<'a> {
 struct Ranked<'a> {
     channel: &'a Arc<Channel>,
     rank: (u64, i32),
-    draw: f64,
+    draw: u64,
 }
 
 impl ChannelRegistry {
@@ -57,10 +60,7 @@ impl ChannelRegistry {
         }
         let mut ordered = Vec::with_capacity(good.len().saturating_add(doubted.len()));
         for mut part in [good, doubted] {
-            part.sort_by(|one, other| {
-                let ranks = one.rank.cmp(&other.rank);
-                ranks.then_with(|| one.draw.total_cmp(&other.draw))
-            });
+            part.sort_by_key(|it| (it.rank, it.draw));
             ordered.extend(part.into_iter().map(|it| Arc::clone(it.channel)));
         }
         ordered
@@ -113,10 +113,27 @@ fn rendezvous(seed: u64, id: i64) -> u64 {
 
 /// The same, so that the lowest of all is one's own as often as its weight says: the time until the first
 /// event of a process with that rate.
-fn weighted(seed: u64, id: i64, weight: u32) -> f64 {
-    let high = u32::try_from(rendezvous(seed, id) >> 32).unwrap_or(u32::MAX);
-    let share = (f64::from(high) + 1.0) / (f64::from(u32::MAX) + 1.0);
-    -share.ln() / f64::from(weight.max(1))
+fn weighted(seed: u64, id: i64, weight: u32) -> u64 {
+    let time = below_one(rendezvous(seed, id)).wrapping_shl(FRACTION);
+    time.checked_div(u64::from(weight.max(1))).unwrap_or(time)
+}
+
+/// The negative binary logarithm of a number as a part of 2^64, in units of 2^-20, without a float.
+fn below_one(number: u64) -> u64 {
+    let number = number | 1;
+    let top = number.ilog2();
+    // From one to below two, with 31 places behind the point; each square yields a place of the logarithm.
+    let mut mantissa = number.wrapping_shl(63_u32.saturating_sub(top)) >> 32;
+    let mut log = u64::from(top);
+    for _ in 0..FRACTION {
+        mantissa = mantissa.saturating_mul(mantissa) >> 31;
+        let place = mantissa >> 32;
+        log = (log << 1) | place;
+        if place == 1 {
+            mantissa >>= 1;
+        }
+    }
+    64_u64.wrapping_shl(FRACTION).saturating_sub(log)
 }
 
 #[cfg(test)]
@@ -126,13 +143,9 @@ mod tests {
     #[test]
     fn equals_are_drawn_by_weight_and_only_the_calls_of_one_that_leaves_move() {
         let first = |seed: u64, ids: &[(i64, u32)]| {
-            let draws = ids
-                .iter()
-                .map(|(id, weight)| (*id, weighted(seed, *id, *weight)));
-            draws
-                .min_by(|one, other| one.1.total_cmp(&other.1))
-                .unwrap()
-                .0
+            let draws = ids.iter();
+            let best = draws.min_by_key(|(id, weight)| weighted(seed, *id, *weight));
+            best.unwrap().0
         };
         let all = [(1, 1), (2, 3), (3, 4)];
         let mut counts = [0; 4];
