@@ -234,15 +234,7 @@ async fn dispatch(
         DatabaseCommand::Payment(command) => {
             Box::pin(payment::run(config, database, &command, output)).await
         }
-        DatabaseCommand::Code(CodeCommand::Create(options)) => {
-            code::create(database, &options, output).await
-        }
-        DatabaseCommand::Code(CodeCommand::List { batch, limit }) => {
-            code::list(database, batch.as_deref(), limit, output).await
-        }
-        DatabaseCommand::Code(CodeCommand::Revoke(options)) => {
-            code::revoke(database, &options, output).await
-        }
+        DatabaseCommand::Code(command) => run_code(database, command, output).await,
         DatabaseCommand::Key(command) => run_key(database, command, output).await,
         DatabaseCommand::Budget(BudgetCommand::Set(options)) => {
             budget::set(database, &options, output).await
@@ -254,6 +246,20 @@ async fn dispatch(
             limit::remove(database, &of, output).await
         }
         DatabaseCommand::Limit(LimitCommand::List) => limit::list(database, output).await,
+    }
+}
+
+async fn run_code(
+    database: &Database,
+    command: CodeCommand,
+    output: &Output,
+) -> anyhow::Result<()> {
+    match command {
+        CodeCommand::Create(options) => code::create(database, &options, output).await,
+        CodeCommand::List { batch, limit } => {
+            code::list(database, batch.as_deref(), limit, output).await
+        }
+        CodeCommand::Revoke(options) => code::revoke(database, &options, output).await,
     }
 }
 

@@ -86,6 +86,7 @@ fn start_log(command: &Command) -> Arc<LogBuffer> {
         | Command::Import(_)
         | Command::Audit
         | Command::Restore(_)
+        | Command::Payment(_)
         | Command::Losses(_) => LevelFilter::INFO,
     };
     let (lines, buffer) = if matches!(command, Command::Serve { .. }) {
