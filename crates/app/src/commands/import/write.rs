@@ -236,6 +236,8 @@ fn options(planned: &PlannedChannel) -> AddChannel {
             .collect(),
         groups: planned.groups.clone(),
         region: None,
+        residency: None,
+        zero_retention: false,
         priority: planned.priority,
         weight: planned.weight,
         headers: Vec::new(),
