@@ -14,7 +14,7 @@ pub use webhooks::{StripeDeliveries, StripeWebhook};
 use crate::recorded_request::RecordedRequest;
 use crate::script::Script;
 use crate::scripted_body::VendorResult;
-use crate::stripe_state::{Form, Kept, Store};
+use crate::stripe_state::{Form, Kept, Store, put};
 
 /// A payment method whose charges are declined.
 const DECLINED_METHOD: &str = "pm_card_chargeDeclined";
@@ -271,7 +271,7 @@ impl Reply {
     fn invalid(status: u16, code: Option<&str>, message: &str) -> Self {
         let mut error = json!({ "type": "invalid_request_error", "message": message });
         if let Some(code) = code {
-            error["code"] = json!(code);
+            put(&mut error, "code", json!(code));
         }
         Self {
             status,
@@ -282,7 +282,9 @@ impl Reply {
     fn missing(param: &str) -> Self {
         let text = format!("Missing required param: {param}.");
         let mut reply = Self::invalid(400, Some("parameter_missing"), &text);
-        reply.body["error"]["param"] = json!(param);
+        if let Some(error) = reply.body.get_mut("error") {
+            put(error, "param", json!(param));
+        }
         reply
     }
 

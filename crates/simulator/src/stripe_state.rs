@@ -75,20 +75,21 @@ impl Store {
     /// A person pays on a page. None if there is no such page, or it was paid or is over.
     pub(crate) fn pay_session(&mut self, id: &str) -> Option<String> {
         let mut session = self.sessions.get(id)?.clone();
-        if session["status"] != "open" {
+        if field_of(&session, "status") != "open" {
             return None;
         }
         let (metadata, future_usage) = self.pages.get(id)?.clone();
-        let saves = session["customer"].is_null() && session["customer_creation"] == "always";
+        let saves = field_of(&session, "customer").is_null()
+            && field_of(&session, "customer_creation") == "always";
         let customer = if saves {
             json!(self.id("cus_"))
         } else {
-            session["customer"].clone()
+            field_of(&session, "customer").clone()
         };
         let purchase = Purchase {
             intent: self.id("pi_"),
             charge: self.id("ch_"),
-            amount: session["amount_total"].as_i64()?,
+            amount: field_of(&session, "amount_total").as_i64()?,
             created: now(),
             customer: customer.clone(),
             method: json!(PAGE_METHOD),
@@ -97,10 +98,10 @@ impl Store {
             future_usage,
         };
         self.paid(&purchase);
-        session["customer"] = customer;
-        session["payment_intent"] = json!(purchase.intent);
-        session["payment_status"] = json!("paid");
-        session["status"] = json!("complete");
+        put(&mut session, "customer", customer);
+        put(&mut session, "payment_intent", json!(purchase.intent));
+        put(&mut session, "payment_status", json!("paid"));
+        put(&mut session, "status", json!("complete"));
         self.sessions.insert(id.to_owned(), session.clone());
         self.tell("checkout.session.completed", &session);
         Some(purchase.intent)
@@ -109,7 +110,7 @@ impl Store {
     /// A page without a payment is over.
     pub(crate) fn expire_session(&mut self, id: &str) -> Option<()> {
         let session = self.sessions.get_mut(id)?;
-        session["status"] = json!("expired");
+        put(session, "status", json!("expired"));
         let session = session.clone();
         self.tell("checkout.session.expired", &session);
         Some(())
@@ -164,16 +165,16 @@ impl Store {
     ) -> Result<Value, &'static str> {
         let unknown = "No such payment_intent, or it was not paid.";
         let mut charge = self.charge_of(intent).ok_or(unknown)?;
-        let paid = charge["amount_captured"].as_i64().unwrap_or(0);
-        let before = charge["amount_refunded"].as_i64().unwrap_or(0);
+        let paid = field_of(&charge, "amount_captured").as_i64().unwrap_or(0);
+        let before = field_of(&charge, "amount_refunded").as_i64().unwrap_or(0);
         let left = paid.saturating_sub(before);
         let amount = amount.unwrap_or(left);
         if amount < 1 || amount > left {
             return Err("Refund amount is greater than unrefunded amount on charge.");
         }
         let total = before.saturating_add(amount);
-        charge["amount_refunded"] = json!(total);
-        charge["refunded"] = json!(total == paid);
+        put(&mut charge, "amount_refunded", json!(total));
+        put(&mut charge, "refunded", json!(total == paid));
         let id = self.id("re_");
         let refund = objects::refund(&id, &charge, amount, now());
         self.refunds.insert(id, refund.clone());
@@ -185,7 +186,7 @@ impl Store {
     /// A bank disputes a payment.
     pub(crate) fn dispute(&mut self, intent: &str, amount: i64) -> Option<String> {
         let mut charge = self.charge_of(intent)?;
-        charge["disputed"] = json!(true);
+        put(&mut charge, "disputed", json!(true));
         let id = self.id("dp_");
         let dispute = objects::dispute(&id, &charge, amount, now());
         self.put_charge(&charge);
@@ -196,7 +197,11 @@ impl Store {
 
     pub(crate) fn close_dispute(&mut self, id: &str, is_won: bool) -> Option<()> {
         let dispute = self.disputes.get_mut(id)?;
-        dispute["status"] = json!(if is_won { "won" } else { "lost" });
+        put(
+            dispute,
+            "status",
+            json!(if is_won { "won" } else { "lost" }),
+        );
         let dispute = dispute.clone();
         self.tell("charge.dispute.closed", &dispute);
         Some(())
@@ -204,11 +209,11 @@ impl Store {
 
     /// The object with another one in the place of its id, if that was asked for.
     pub(crate) fn expanded(&self, mut object: Value, form: &Form, field: &str) -> Value {
-        let id = object[field].as_str().unwrap_or_default();
+        let id = field_of(&object, field).as_str().unwrap_or_default();
         if form.all("expand[]").contains(&field)
             && let Some(charge) = self.charges.get(id)
         {
-            object[field] = charge.clone();
+            put(&mut object, field, charge.clone());
         }
         object
     }
@@ -234,6 +239,17 @@ impl Store {
         let text = format!("{prefix} {} {}", self.numbers, clock::now_micros());
         let digits = hex(&Sha256::digest(text));
         format!("{prefix}{}", digits.get(..ID_DIGITS).unwrap_or_default())
+    }
+}
+
+/// A field, or null where there is none.
+pub(crate) fn field_of<'a>(object: &'a Value, name: &str) -> &'a Value {
+    object.get(name).unwrap_or(&Value::Null)
+}
+
+pub(crate) fn put(object: &mut Value, name: &str, value: Value) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert(name.to_owned(), value);
     }
 }
 

@@ -138,6 +138,7 @@ mod recorded_upstream;
 mod recovery;
 #[cfg(test)]
 mod response;
+#[cfg(test)]
 mod responses_socket;
 #[cfg(test)]
 mod rules;

@@ -13,6 +13,7 @@ use sha2::Sha256;
 use tokio::net::TcpStream;
 
 use crate::clock;
+use crate::stripe_state::{field_of, put};
 use crate::tokens::hex;
 
 /// Where events are sent, and what they are signed with.
@@ -170,15 +171,17 @@ fn signature(secret: &str, seconds: u64, body: &[u8]) -> String {
 /// What a thief would send: ten times the amount, under an id of its own.
 fn forged(event: &Value) -> Message {
     let mut event = event.clone();
-    let id = event["id"].as_str().unwrap_or_default();
-    event["id"] = Value::from(format!("{id}f"));
+    let id = field_of(&event, "id").as_str().unwrap_or_default();
+    let id = Value::from(format!("{id}f"));
+    put(&mut event, "id", id);
     for field in [
         "amount",
         "amount_total",
         "amount_received",
         "amount_captured",
     ] {
-        let place = event["data"]["object"].get_mut(field);
+        let object = event.pointer_mut("/data/object");
+        let place = object.and_then(|object| object.get_mut(field));
         if let Some(place) = place
             && let Some(amount) = place.as_i64()
         {
