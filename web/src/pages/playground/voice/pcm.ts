@@ -27,7 +27,7 @@ export function toWire(samples: Float32Array): string {
 }
 
 export function fromWire(text: string): Float32Array<ArrayBuffer> {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   const view = new DataView(bytes.buffer);
   const samples = new Float32Array(Math.floor(bytes.length / 2));
   for (let at = 0; at < samples.length; at += 1) samples[at] = view.getInt16(at * 2, true) / 32_768;
