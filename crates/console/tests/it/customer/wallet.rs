@@ -177,7 +177,7 @@ async fn lines_say_what_they_are_and_are_found_by_it() {
         one("top_up")["text"]
             .as_str()
             .unwrap()
-            .starts_with("stripe pay-")
+            .starts_with("manual pay-")
     );
     assert_eq!(one("adjust")["text"], "=paid twice");
     assert_eq!(one("redemption")["text"], Value::Null);
