@@ -47,8 +47,22 @@ fn parse(page: &str) -> BTreeMap<String, f64> {
                 for pair in inside.split("\",") {
                     let (label, _) = pair.split_once("=\"").unwrap();
                     let known = [
-                        "channel", "fault", "job", "kind", "le", "mode", "model", "outcome",
-                        "reason", "result", "side", "state", "stream", "version",
+                        "channel",
+                        "class",
+                        "fault",
+                        "job",
+                        "kind",
+                        "le",
+                        "mode",
+                        "model",
+                        "operation",
+                        "outcome",
+                        "reason",
+                        "result",
+                        "side",
+                        "state",
+                        "stream",
+                        "version",
                     ];
                     assert!(known.contains(&label), "a label of its own: {line}");
                 }

@@ -60,6 +60,7 @@ impl TestGateway {
         let models = [("live-voice", "sim-voice"), ("live-ears", "whisper-1")];
         let options = ChannelOptions {
             provider: Some("openai"),
+            priority: 10,
             ..ChannelOptions::default()
         };
         harness.channel_with("voice", &base, &models, options).await;
