@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { TriangleAlert } from "lucide-react";
 import { api, type Wallet } from "@/api";
-import { useSession } from "@/app/session";
-import { Card, Link, Money, Page, Problem, Progress, Skeleton, SkeletonStat, Stat, Stats, When } from "@/kit";
+import { Card, Link, Money, Page, Problem, Progress, SkeletonStat, Stat, Stats, When } from "@/kit";
 import { compareUsd, money } from "@/kit/format";
 import { isNothing, shareOf } from "@/kit/records/money";
 import { useTexts } from "@/text";
 import { Ledger } from "./Ledger";
 import { LowBalanceForm } from "./LowBalanceForm";
+import { Pay, PaymentsCard } from "./Pay";
 import { Redeem } from "./Redeem";
 import { walletTexts } from "./texts";
 
@@ -40,10 +40,11 @@ function WalletOverview({ wallet }: { wallet: Wallet | undefined }) {
       <Balances wallet={wallet} />
       <div className="grid items-stretch gap-4 lg:grid-cols-3">
         <Redeem />
-        <TopUp wallet={wallet} />
+        <Pay wallet={wallet} />
         <LowBalanceForm wallet={wallet} />
       </div>
       {wallet === undefined ? null : <Budgets wallet={wallet} />}
+      <PaymentsCard />
     </div>
   );
 }
@@ -113,29 +114,6 @@ function Balances({ wallet }: { wallet: Wallet | undefined }) {
         {t.order} {isNothing(balance.trial_usd) ? "" : t.trialBuys}
       </p>
     </div>
-  );
-}
-
-function TopUp({ wallet }: { wallet: Wallet | undefined }) {
-  const t = useTexts(walletTexts);
-  const { instance } = useSession();
-  return (
-    <Card title={t.topUp}>
-      <p className="text-ink-2">{t.topUpText(instance.name)}</p>
-      <div className="mt-3 min-h-5 text-xs text-ink-3">
-        {wallet === undefined ? (
-          <Skeleton className="h-3! w-32" />
-        ) : wallet.topped_up_at === null ? (
-          <>
-            {t.topUpNever} {t.trialSocial}
-          </>
-        ) : (
-          <>
-            {t.topUpLastWord} <When at={wallet.topped_up_at} />
-          </>
-        )}
-      </div>
-    </Card>
   );
 }
 
