@@ -225,7 +225,10 @@ impl Payments {
         let adjust = self.adjust(tx, &known, Money::from_nanos(more)).await?;
         match ledger::adjust(tx, &adjust).await? {
             AdjustAnswer::Done => payments::set_taken(tx, known.id, due).await?,
-            AdjustAnswer::Before | AdjustAnswer::TooLittle(_) | AdjustAnswer::Refused => {}
+            // The event is not booked, so that the provider sends it again and the log names it.
+            AdjustAnswer::Before | AdjustAnswer::TooLittle(_) | AdjustAnswer::Refused => {
+                return Err(PaymentError::NotMoved(adjust.reason));
+            }
         }
         tracing::info!(payment = %known.id, account = %known.account, amount_usd = %adjust.amount,
             "dispute won: amount returned to the wallet");

@@ -42,6 +42,9 @@ pub enum PaymentError {
     /// The ledger has this payment with other facts.
     #[error("payment {0} was booked before with another account or amount; nothing was done")]
     Different(String),
+    /// The ledger did not move what a won dispute gives back.
+    #[error("{0}: the ledger did not move the amount; nothing was done")]
+    NotMoved(String),
 }
 
 // === impl ProviderError ===

@@ -43,7 +43,7 @@ async fn receive(
         Ok(Booking::Done | Booking::Before | Booking::Ignored) => {
             Ok(StatusCode::OK.into_response())
         }
-        Err(error @ PaymentError::Different(_)) => {
+        Err(error @ (PaymentError::Different(_) | PaymentError::NotMoved(_))) => {
             tracing::error!(event = event.id, %error, "payment event not booked");
             Err(ApiError::new(ConsoleErrorCode::Conflict, error.to_string()))
         }

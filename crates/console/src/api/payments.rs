@@ -274,7 +274,10 @@ fn unpaid(error: &PaymentError) -> ApiError {
                 "the payment provider is temporarily unavailable; nothing was charged, try again";
             ApiError::new(ConsoleErrorCode::Unavailable, text)
         }
-        PaymentError::Db(_) | PaymentError::Random(_) | PaymentError::Different(_) => {
+        PaymentError::Db(_)
+        | PaymentError::Random(_)
+        | PaymentError::Different(_)
+        | PaymentError::NotMoved(_) => {
             tracing::warn!(%error, "payment not started");
             ApiError::unavailable()
         }
