@@ -99,7 +99,7 @@ fn deployment<'a>(position: usize, item: &'a Value, plan: &mut Plan) -> Option<D
     let name = item.get("model_name").and_then(Value::as_str);
     let name = name.map_or_else(|| format!("model_list[{position}]"), str::to_owned);
     let Some(Value::Object(params)) = item.get("litellm_params") else {
-        plan.skip("model", &name, "it has no litellm_params");
+        plan.skip("model", &name, "no litellm_params");
         return None;
     };
     let model = params
@@ -331,7 +331,7 @@ fn credential(deployment: &Deployment<'_>) -> Result<Secret, String> {
 }
 
 fn secret(fields: &Map<String, Value>, name: &str) -> Result<Secret, String> {
-    let value = text(fields, name).ok_or_else(|| format!("it has no {name}"))?;
+    let value = text(fields, name).ok_or_else(|| format!("no {name}"))?;
     match value.strip_prefix(ENVIRONMENT) {
         Some(variable) => from_environment(variable),
         None => Ok(Secret::new(value)),

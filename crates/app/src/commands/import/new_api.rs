@@ -100,7 +100,7 @@ fn planned_channel(row: &Row, source: &str, plan: &mut Plan) -> Option<PlannedCh
     };
     let models = channel_models(row, &label, plan);
     if models.is_empty() {
-        plan.skip("channel", &label, "it has no models");
+        plan.skip("channel", &label, "the channel has no models");
         return None;
     }
     let mut keys: Vec<(String, Secret)> = row
@@ -115,7 +115,7 @@ fn planned_channel(row: &Row, source: &str, plan: &mut Plan) -> Option<PlannedCh
     let mut groups = row.parts("group", ',');
     groups.retain(|group| plan.groups.contains_key(group));
     if groups.is_empty() {
-        plan.skip("channel", &label, "none of its groups is imported");
+        plan.skip("channel", &label, "no group of the channel is imported");
         return None;
     }
     let weight = row
@@ -140,7 +140,7 @@ fn planned_channel(row: &Row, source: &str, plan: &mut Plan) -> Option<PlannedCh
 fn channel_models(row: &Row, label: &str, plan: &mut Plan) -> BTreeMap<String, String> {
     let mapping = row.object("model_mapping");
     if mapping.is_none() && row.has("model_mapping") {
-        let reason = "its model_mapping is not JSON and was left out";
+        let reason = "model_mapping is not JSON and was left out";
         plan.differs("channel", label, reason);
     }
     let mapping = mapping.unwrap_or_default();
@@ -224,12 +224,12 @@ fn planned_user(
     let id = row.number("id")?;
     let name = cleaned(row.text("username"), &format!("user {id}"));
     if row.has("deleted_at") {
-        plan.skip("user", &name, "it is deleted there");
+        plan.skip("user", &name, "the user is deleted in new-api");
         return None;
     }
     let quota = row.number("quota").unwrap_or_default();
     let Some(nanos) = quota.checked_mul(NANOS_PER_QUOTA) else {
-        plan.skip("user", &name, "its quota is out of range");
+        plan.skip("user", &name, "the quota is out of range");
         return None;
     };
     if nanos < 0 {
@@ -244,7 +244,7 @@ fn planned_user(
     if !plan.groups.contains_key(&group) {
         if !group.is_empty() {
             let reason =
-                format!("its group {group:?} is not imported; it is put into {DEFAULT_GROUP}");
+                format!("group {group:?} is not imported; the user is put into {DEFAULT_GROUP}");
             plan.differs("user", &name, reason);
         }
         DEFAULT_GROUP.clone_into(&mut group);
