@@ -183,10 +183,13 @@ impl RequestContext {
         self.facts().seat = seat;
     }
 
-    /// Releases its permits: the work is done, and what is left is to deliver it. The next request of a
-    /// caller that has its answer must not wait for its own last call.
-    pub fn release_permits(&self) {
-        self.facts().leave();
+    /// Releases its permits and counts the tokens that were used: the work is done, and what is left is to
+    /// deliver it. The next request of a caller that has its answer must not wait for its own last call,
+    /// nor find its estimate in a limit.
+    pub fn release_permits(&self, tokens: Tokens) {
+        let mut facts = self.facts();
+        facts.used(tokens);
+        facts.leave();
     }
 
     /// Tells the caller how its limits stand.
@@ -236,9 +239,7 @@ impl RequestContext {
         facts.outcome = Some(outcome);
         facts.charged = charged;
         facts.tokens = charged.map(|_| tokens);
-        if let Some(granted) = &mut facts.granted {
-            granted.used(tokens.total());
-        }
+        facts.used(tokens);
         facts.leave();
         let model = facts.model.clone().unwrap_or_default();
         drop(facts);
@@ -306,6 +307,12 @@ impl RequestContext {
 }
 
 impl RequestFacts {
+    fn used(&mut self, tokens: Tokens) {
+        if let Some(granted) = &mut self.granted {
+            granted.used(tokens.total());
+        }
+    }
+
     fn leave(&mut self) {
         self.seat = None;
         self.granted.iter_mut().for_each(Grant::release);

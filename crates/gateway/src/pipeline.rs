@@ -281,7 +281,7 @@ async fn finish<E: Execution>(
     let settled = settle(services, context, &mut execution, reservation, charge).await;
     context.step(Step::Settle);
     // A client that has its answer and asks again must not find its own last call in the way.
-    context.release_permits();
+    context.release_permits(tokens);
     let charged = settled.as_ref().ok().map(|settled| settled.charged);
     let outcome = charged.map_or(Outcome::DatabaseAway, |_| outcome);
     let is_acked = execution.is_acked();
