@@ -61,6 +61,14 @@ class Choice(unittest.TestCase):
         self.assertEqual(nightly.limit(5, 150), 5 + nightly.SLACK_MINUTES)
         self.assertEqual(nightly.limit(40, 50), 50)
 
+    def test_two_run_at_a_time_unless_one_is_alone(self):
+        one, two, three = (nightly.Family(name, name, 1, 5) for name in "abc")
+        alone = nightly.Family("d", "d", 1, 5, alone=True)
+        self.assertEqual(nightly.beside([alone, one, two], []), [alone, one, two])
+        self.assertEqual(nightly.beside([alone, one, two], [one]), [two])
+        self.assertEqual(nightly.beside([alone, three], [one, two]), [])
+        self.assertEqual(nightly.beside([one, two], [alone]), [])
+
     def test_minutes_are_those_of_the_newest_whole_result(self):
         entries = nightly.merged([], ran("a", "old", 2, 8.0, "2026-11-14"), 2)
         entries = nightly.merged(entries, ran("a", "new", 2, 12.0, "2026-11-15"), 2)
