@@ -7,18 +7,48 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http::header::CONTENT_LENGTH;
 use tokio::sync::{mpsc, oneshot};
-use trunkline_ledger::{Refund, RefundKind};
+use trunkline_ledger::{Outcome, Refund, RefundKind};
 use trunkline_types::{AccountId, RequestId};
 
-use crate::request_context::RequestContext;
+use crate::error::ApiError;
+use crate::operation::{Execution, Settled};
+use crate::request_context::{RequestContext, Tokens};
 use crate::response::{AckedBody, AckedChunk, Responder, Response, ResponseBody};
 use crate::services::Services;
 use crate::socket::PeerWatch;
+use crate::step::Step;
 
 /// Between two tries to give a charge back.
 const REFUND_PAUSE: Duration = Duration::from_millis(500);
 /// How long that is tried.
 const REFUND_FOR: Duration = Duration::from_secs(600);
+
+/// Delivers what was settled, and completes the call: an answer that its client must take is complete when it was
+/// taken, and refunded if it was not.
+pub(crate) async fn deliver<E: Execution>(
+    services: &Services,
+    context: &RequestContext,
+    execution: E,
+    relayed: E::Relayed,
+    settled: Result<Settled, ApiError>,
+    outcome: Outcome,
+    tokens: Tokens,
+) {
+    let charged = settled.as_ref().ok().map(|settled| settled.charged);
+    let is_acked = execution.is_acked();
+    if !is_acked {
+        context.complete(outcome, charged, tokens);
+    }
+    let (request, account) = (execution.call().id, execution.call().caller.account.id);
+    let delivered = execution.deliver(services, context, relayed, settled).await;
+    context.step(Step::Deliver);
+    if is_acked && delivered {
+        context.complete(outcome, charged, tokens);
+    } else if is_acked {
+        refund_undelivered(services, request, account).await;
+        context.complete(Outcome::ClientGone, None, tokens);
+    }
+}
 
 /// The way to a body, and a look at the connection it goes to.
 pub(crate) struct AckedSender {
@@ -88,11 +118,7 @@ pub(crate) async fn send_acked(
 }
 
 /// Refunds a charge of which nothing was delivered. Keeps trying while the ledger is unavailable.
-pub(crate) async fn refund_undelivered(
-    services: &Services,
-    request: RequestId,
-    account: AccountId,
-) {
+async fn refund_undelivered(services: &Services, request: RequestId, account: AccountId) {
     let refund = Refund {
         request,
         account,

@@ -15,12 +15,12 @@ pub(crate) async fn detach<F: Future<Output = ()> + Send + 'static>(
     answer: impl FnOnce(Responder) -> F,
 ) -> Result<Response, ApiError> {
     let (responder, response) = oneshot::channel();
-    let answering = answer(responder);
-    // In a box, because every task that hands it on copies it, and an execution is large.
-    services.tasks.spawn(Box::pin(async move {
+    // In a box before anything holds it: an execution is large, and each future around one copies it.
+    let answering = Box::pin(answer(responder));
+    services.tasks.spawn(async move {
         answering.await;
         drop(permit);
-    }));
+    });
     // A task that ends without a response has failed in a way that is not known.
     let response = response.await;
     response.unwrap_or_else(|_| Err(ApiError::unavailable()))

@@ -16,6 +16,16 @@ pub(crate) fn resolve(services: &Services, caller: &Caller, name: &str) -> Optio
     caller.meant(&services.catalog.load_full().book, name)
 }
 
+/// A stored response is of the same body, but the key that asks for it may have another list of models.
+pub(crate) fn check_replay(
+    services: &Services,
+    caller: &Caller,
+    name: &str,
+) -> Result<(), ApiError> {
+    let meant = resolve(services, caller, name);
+    caller.check_model(meant.as_deref().unwrap_or(name))
+}
+
 /// Whether a channel serves a model to this caller.
 pub(crate) fn check_route(services: &Services, call: &PricedCall) -> Result<(), ApiError> {
     let model = &call.model;

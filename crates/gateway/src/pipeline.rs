@@ -7,9 +7,8 @@ use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use trunkline_ledger::Outcome;
 
-use crate::authenticate::authenticate;
 use crate::caller::Caller;
-use crate::channels::Channel;
+use crate::delivery::deliver;
 use crate::detach::{detach, respond};
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::{self, AttemptLog, Exhausted};
@@ -19,12 +18,11 @@ use crate::in_flight::InFlightPermit;
 use crate::operation::{Accepted, Execution, Operation, PricedOperation, Received, RelayEnd};
 use crate::priced_call::Pricing;
 use crate::request_context::RequestContext;
-use crate::reservation::Reservation;
 use crate::response::{Responder, Response};
 use crate::services::Services;
 use crate::settlement::{Charge, cancel, fail, reserve, settle, void};
 use crate::step::Step;
-use crate::{delivery, model_alias, model_rules, rate_limit};
+use crate::{model_alias, model_rules, rate_limit};
 
 /// Accepts a request and executes it.
 pub(crate) async fn handle<O>(
@@ -41,9 +39,7 @@ where
     let (execution, permit) = price_and_admit(services, context, accepted).await?;
     context.step(Step::Detach);
     let (owned, context) = (Arc::clone(services), Arc::clone(context));
-    let detached = move |responder| async move {
-        run(&owned, &context, execution, responder).await;
-    };
+    let detached = move |responder| run(owned, context, execution, responder);
     detach(services, permit, detached).await
 }
 
@@ -71,8 +67,8 @@ pub(crate) async fn accept<O: Operation>(
     // A duplicate is known by its bytes, before anything of them is understood.
     let fingerprint = O::fingerprint(context, &route, &body);
     let policy = O::IDEMPOTENCY;
-    let key = idempotency_key(services, policy, context, &caller, &headers, fingerprint);
-    let idempotency = Box::pin(key).await;
+    let idempotency =
+        idempotency_key(services, policy, context, &caller, &headers, fingerprint).await;
     context.step(Step::Idempotency);
     let idempotency = match idempotency {
         Err(error) if !matches!(error.kind, ErrorCode::SameCall(_)) => return Err(error),
@@ -80,11 +76,8 @@ pub(crate) async fn accept<O: Operation>(
     };
     let operation = O::parse(route, body)?;
     context.step(Step::Parse);
-    // The stored response is of the same body, but the key that asks for it may have another list of models.
     if idempotency.is_err() {
-        let meant = model_alias::resolve(services, &caller, operation.model());
-        let model = meant.as_deref().unwrap_or_else(|| operation.model());
-        caller.check_model(model)?;
+        model_alias::check_replay(services, &caller, operation.model())?;
     }
     let idempotency = idempotency?;
     Ok(Accepted {
@@ -96,37 +89,17 @@ pub(crate) async fn accept<O: Operation>(
     })
 }
 
-/// Authenticate and permit: a connection whose messages are requests, parsed one by one.
-pub(crate) fn accept_connection(
-    services: &Services,
-    context: &RequestContext,
-    request: &Request<Incoming>,
-    endpoint: &str,
-) -> Result<(Caller, InFlightPermit), ApiError> {
-    context.mark_billable(request);
-    let caller = authenticate(&services.edge, context, request, endpoint)?;
-    let permit = services.edge.acquire(caller.account.id, 0)?;
-    context.step(Step::Permit);
-    Ok((caller, permit))
-}
-
 /// Alias, offer, quote, max cost, route, rate limits.
 pub(crate) async fn price_and_admit<O: Operation>(
     services: &Services,
     context: &RequestContext,
     accepted: Accepted<O>,
 ) -> Result<(O::Priced, InFlightPermit), ApiError> {
-    let Accepted {
-        caller,
-        headers,
-        operation,
-        idempotency,
-        permit,
-    } = accepted;
+    let (caller, headers, operation) = (accepted.caller, accepted.headers, accepted.operation);
     let mut priced = price(services, context, caller, &headers, operation).await?;
-    priced.call_mut().idempotency = idempotency;
+    priced.call_mut().idempotency = accepted.idempotency;
     admit(services, context, &headers, &priced).await?;
-    Ok((priced, permit))
+    Ok((priced, accepted.permit))
 }
 
 /// Alias, offer and quote. Quotes end here.
@@ -180,7 +153,7 @@ pub(crate) async fn admit<P: PricedOperation>(
 /// One of many executions of a connection that was accepted, in a context of its own: everything from the alias on.
 /// The responder gets the error of one that does not begin.
 pub(crate) async fn execute<O>(
-    services: &Services,
+    services: &Arc<Services>,
     context: &Arc<RequestContext>,
     caller: Caller,
     headers: &HeaderMap,
@@ -196,7 +169,10 @@ pub(crate) async fn execute<O>(
         Ok(priced)
     };
     match admitted.await {
-        Ok(execution) => run(services, context, execution, responder).await,
+        Ok(execution) => {
+            let (services, context) = (Arc::clone(services), Arc::clone(context));
+            run(services, context, execution, responder).await;
+        }
         Err(error) => {
             context.failed(&error);
             respond(responder, Err(error));
@@ -204,13 +180,15 @@ pub(crate) async fn execute<O>(
     }
 }
 
-/// Reserve, failover, relay, meter, settle, deliver, record.
+/// Reserve, failover, relay, meter, settle, deliver, record. It owns what it needs, so that its task is this future
+/// and not one around it, which would copy it.
 pub(crate) async fn run<E: Execution>(
-    services: &Services,
-    context: &Arc<RequestContext>,
+    services: Arc<Services>,
+    context: Arc<RequestContext>,
     mut execution: E,
     mut responder: Responder,
 ) {
+    let (services, context) = (services.as_ref(), &context);
     // Money first: nothing is sent to an upstream without it.
     let mut reservation = match reserve(services, &mut execution).await {
         Ok(reservation) => reservation,
@@ -234,7 +212,7 @@ pub(crate) async fn run<E: Execution>(
     };
     context.step(Step::Failover);
     let relayed = execution.relay(services, context, &mut reservation, served, responder);
-    let (relayed, channel, outcome) = match relayed.await {
+    let (mut relayed, channel, outcome) = match relayed.await {
         RelayEnd::Charge(relayed, channel, outcome) => (relayed, channel, outcome),
         RelayEnd::Failed(relayed, why) => {
             return fail(services, context, execution, reservation, relayed, why).await;
@@ -242,27 +220,6 @@ pub(crate) async fn run<E: Execution>(
         RelayEnd::ClientGone => return cancel(services, context, &execution, reservation).await,
     };
     context.step(Step::Relay);
-    finish(
-        services,
-        context,
-        execution,
-        reservation,
-        relayed,
-        &channel,
-        outcome,
-    )
-    .await;
-}
-
-async fn finish<E: Execution>(
-    services: &Services,
-    context: &RequestContext,
-    mut execution: E,
-    reservation: Reservation,
-    mut relayed: E::Relayed,
-    channel: &Channel,
-    outcome: Outcome,
-) {
     let metered = match execution.meter(&mut relayed, outcome) {
         Ok(metered) => metered,
         Err(error) => {
@@ -274,28 +231,17 @@ async fn finish<E: Execution>(
     let tokens = metered.tokens;
     let charge = Charge {
         relayed: &mut relayed,
-        channel,
+        channel: &channel,
         metered,
         outcome,
     };
     let settled = settle(services, context, &mut execution, reservation, charge).await;
     context.step(Step::Settle);
-    // A client that has its answer and asks again must not find its own last call in the way.
     context.release_permits(tokens);
-    let charged = settled.as_ref().ok().map(|settled| settled.charged);
-    let outcome = charged.map_or(Outcome::DatabaseAway, |_| outcome);
-    let is_acked = execution.is_acked();
-    if !is_acked {
-        context.complete(outcome, charged, tokens);
-    }
-    let (request, account) = (execution.call().id, execution.call().caller.account.id);
-    let delivered = execution.deliver(services, context, relayed, settled).await;
-    context.step(Step::Deliver);
-    if is_acked && delivered {
-        context.complete(outcome, charged, tokens);
-    } else if is_acked {
-        delivery::refund_undelivered(services, request, account).await;
-        context.complete(Outcome::ClientGone, None, tokens);
-    }
+    let outcome = settled.as_ref().map_or(Outcome::DatabaseAway, |_| outcome);
+    deliver(
+        services, context, execution, relayed, settled, outcome, tokens,
+    )
+    .await;
     context.step(Step::Record);
 }

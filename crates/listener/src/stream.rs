@@ -93,13 +93,10 @@ impl AsyncRead for ClientStream {
     ) -> Poll<io::Result<()>> {
         loop {
             ready!(self.socket.poll_read_ready(context))?;
-            match self.socket.try_read(buffer.initialize_unfilled()) {
+            // Into memory as it is: clearing the rest of a large buffer would cost more than most reads.
+            match self.socket.try_read_buf(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Poll::Ready(Err(error)),
-                Ok(read) => {
-                    buffer.advance(read);
-                    return Poll::Ready(Ok(()));
-                }
+                read => return Poll::Ready(read.map(drop)),
             }
         }
     }

@@ -72,7 +72,8 @@ pub(crate) async fn idempotency_key(
         if !assigns || keeps_nothing {
             return Ok(None);
         }
-        return assigned_key(services, context, caller, headers, &fingerprint).await;
+        let assigned = assigned_key(services, context, caller, headers, &fingerprint);
+        return Box::pin(assigned).await;
     };
     if keeps_nothing {
         let text = "this API key keeps nothing (`zero_retention`), and an `Idempotency-Key` asks for \
@@ -87,16 +88,29 @@ pub(crate) async fn idempotency_key(
     if Defect::MissingReplay.is_on() {
         return Ok(None);
     }
+    let unused = unused_key(services, context, caller, key, fingerprint.task);
+    // In a box: few calls bring a key, and the others need not carry what looks for it.
+    Box::pin(unused).await.map(Some)
+}
+
+/// The key, unless a request has it already.
+async fn unused_key(
+    services: &Services,
+    context: &RequestContext,
+    caller: &Caller,
+    key: IdempotencyKey,
+    is_task: bool,
+) -> Result<IdempotencyKey, ApiError> {
     let account = caller.account.id;
     let found = stored_responses::find(&services.data, account, &key.key, Include::Nothing).await;
     match found? {
-        None => Ok(Some(key)),
+        None => Ok(key),
         // Before the body is understood: one that cannot be is another body as well.
         Some(row) if row.body_hash != key.body_hash => {
             rate_limit::check(&services.edge, context, caller, Cost::Read).await?;
             Err(conflict())
         }
-        Some(_) => duplicate(services, context, caller, key, fingerprint.task).await,
+        Some(_) => duplicate(services, context, caller, key, is_task).await,
     }
 }
 

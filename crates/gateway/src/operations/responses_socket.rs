@@ -13,15 +13,16 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName};
 
 use self::conversation::KeptResponses;
+use crate::authenticate::authenticate;
 use crate::caller::Caller;
 use crate::detach::detach;
 use crate::endpoint::RESPONSES;
 use crate::error::{ApiError, ErrorCode};
 use crate::paid_route::PaidRequest;
-use crate::pipeline::accept_connection;
 use crate::request_context::RequestContext;
 use crate::response::Response;
 use crate::services::Services;
+use crate::step::Step;
 use crate::websocket::Handshake;
 
 /// What the turns of a connection share.
@@ -45,7 +46,11 @@ pub(crate) async fn open(paid: PaidRequest<'_>) -> Result<Response, ApiError> {
         let text = "connect with a WebSocket over HTTP/1.1, or use POST /v1/responses";
         return Err(ApiError::new(ErrorCode::NoWebSocket, text));
     };
-    let (caller, permit) = accept_connection(services, context, &request, RESPONSES.name)?;
+    // Its messages are requests, parsed one by one.
+    context.mark_billable(&request);
+    let caller = authenticate(&services.edge, context, &request, RESPONSES.name)?;
+    let permit = services.edge.acquire(caller.account.id, 0)?;
+    context.step(Step::Permit);
     let upgrade = hyper::upgrade::on(&mut request);
     let (head, _) = request.into_parts();
     let mut headers = head.headers;

@@ -104,7 +104,7 @@ pub(crate) async fn pages(
 }
 
 async fn turn_pages(
-    services: &Services,
+    services: &Arc<Services>,
     mut execution: SocialExecution,
     bounds: Bounds,
     context: &RequestContext,
@@ -158,7 +158,7 @@ async fn turn_pages(
 /// One page. A busy platform is waited for, a little; each try is a call of its own, and none is begun
 /// that would be refused by itself.
 async fn page(
-    services: &Services,
+    services: &Arc<Services>,
     execution: &mut SocialExecution,
     context: &RequestContext,
     out: &Arc<AckedSender>,
@@ -193,7 +193,7 @@ async fn page(
             price: execution.price.clone(),
             page: Some(sink),
         };
-        run(services, &page, one, responder).await;
+        run(Arc::clone(services), page, one, responder).await;
         if let Ok(paid) = paid.try_recv() {
             return PageEnd::Paid(paid);
         }
