@@ -163,7 +163,7 @@ impl Limits {
             .local
             .try_take(group, &costs, Source::Shared, Instant::now())
         {
-            TakeResult::Short(_) => match self.draw_and_take(redis, group, &costs).await {
+            TakeResult::Short => match self.draw_and_take(redis, group, &costs).await {
                 Ok(tried) => tried,
                 Err(Unavailable) => return self.take_share(group, costs),
             },
@@ -205,7 +205,7 @@ impl Limits {
                 states,
             }),
             // A share never asks Redis, and a caller that asked has an answer.
-            TakeResult::Short(_) => Ok(Grant::new(
+            TakeResult::Short => Ok(Grant::new(
                 Arc::clone(&self.inner),
                 group,
                 Vec::new(),
@@ -233,10 +233,11 @@ impl Limits {
         loop {
             // The call before this one may have drawn enough for both.
             match local.try_take(group, costs, Source::Shared, Instant::now()) {
-                TakeResult::Short(_) if began.elapsed() >= redis.timeout() => {
+                TakeResult::Short if began.elapsed() >= redis.timeout() => {
                     return Err(Unavailable);
                 }
-                TakeResult::Short(asks) => {
+                TakeResult::Short => {
+                    let asks = local.asks(group, costs, Instant::now());
                     let (answers, sent) = redis.ask(group, &asks, self.inner.nodes()).await?;
                     local.apply(group, &asks, &answers, sent, Instant::now());
                 }

@@ -23,8 +23,8 @@ pub(crate) enum TakeResult {
     Taken(Vec<CounterState>),
     /// One is used up: which, and for how long.
     Refused(usize, Duration, Vec<CounterState>),
-    /// Redis must be asked for these counters.
-    Short(Vec<(CounterKey, RedisRequest)>),
+    /// Redis must be asked for more.
+    Short,
 }
 
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl LocalCounters {
             return TakeResult::Taken(Vec::new());
         };
         shard.evict(now);
-        let (mut asks, mut refused) = (Vec::new(), None);
+        let (mut is_short, mut refused) = (false, None);
         for (which, cost) in costs.iter().enumerate() {
             match shard
                 .counter(group, cost, self.window, now)
@@ -97,24 +97,41 @@ impl LocalCounters {
                     Some((_, longest)) if longest >= wait => {}
                     Some(_) | None => refused = Some((which, wait)),
                 },
-                Decision::AskRedis => asks.push(cost),
+                Decision::AskRedis => is_short = true,
             }
         }
         if let Some((which, retry_after)) = refused {
             let states = shard.states(group, costs, source, now);
             return TakeResult::Refused(which, retry_after, states);
         }
-        if !asks.is_empty() {
-            let requests = asks.into_iter().map(|cost| {
-                let ask = shard.counter(group, cost, self.window, now).ask(cost, now);
-                (cost.key.clone(), ask)
-            });
-            return TakeResult::Short(requests.collect());
+        if is_short {
+            return TakeResult::Short;
         }
         for cost in costs {
             shard.counter(group, cost, self.window, now).take(cost, now);
         }
         TakeResult::Taken(shard.states(group, costs, source, now))
+    }
+
+    /// What Redis is asked, so that so much can be taken. Slices that a request returns are gone from here, so it
+    /// must be sent: one that is thrown away would take them from the limit until the window is over.
+    pub(crate) fn asks(
+        &self,
+        group: CounterGroup,
+        costs: &[CounterCost],
+        now: Instant,
+    ) -> Vec<(CounterKey, RedisRequest)> {
+        let Some(mut shard) = self.shard(group) else {
+            return Vec::new();
+        };
+        let mut asks = Vec::new();
+        for cost in costs {
+            let counter = shard.counter(group, cost, self.window, now);
+            if counter.has(cost, Source::Shared, now) == Decision::AskRedis {
+                asks.push((cost.key.clone(), counter.ask(cost, now)));
+            }
+        }
+        asks
     }
 
     /// Counters whose next slice should be prefetched. Each is returned once.

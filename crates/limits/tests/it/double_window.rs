@@ -64,3 +64,28 @@ async fn no_window_has_more_than_its_limit_over_a_boundary() {
         no_window_has_more_than_its_limit(&both, window)
     );
 }
+
+// What is drawn and not spent when a part of the window ends goes back, whether the next call or the sync task sees
+// the end first. It was lost if a call did: a key that is used now and then lost an eighth of its limit each time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_is_used_now_and_then_has_its_whole_limit() {
+    const LIMIT: u64 = 800;
+    let window = Duration::from_secs(3);
+    let redis = Redis::start().await;
+    let node = Node::with(RedisSettings {
+        window,
+        ..Node::settings(&redis, "n1")
+    })
+    .await;
+    let began = Instant::now();
+    let mut calls = 0;
+    // Parts of a tenth of a second, and calls at all times of them; all within one window.
+    while calls < 150 && began.elapsed() < window - Duration::from_millis(200) {
+        let grant = node.limits.take(TAG, vec![requests(1, LIMIT)]).await;
+        let grant = grant.unwrap();
+        calls += 1;
+        let (_, state) = grant.states().next().unwrap();
+        assert_eq!(state.remaining, LIMIT - calls, "after {calls} calls");
+        sleep(Duration::from_millis(17)).await;
+    }
+}
