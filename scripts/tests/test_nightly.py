@@ -64,10 +64,14 @@ class Choice(unittest.TestCase):
     def test_two_run_at_a_time_unless_one_is_alone(self):
         one, two, three = (nightly.Family(name, name, 1, 5) for name in "abc")
         alone = nightly.Family("d", "d", 1, 5, alone=True)
-        self.assertEqual(nightly.beside([alone, one, two], []), [alone, one, two])
-        self.assertEqual(nightly.beside([alone, one, two], [one]), [two])
-        self.assertEqual(nightly.beside([alone, three], [one, two]), [])
-        self.assertEqual(nightly.beside([one, two], [alone]), [])
+        self.assertTrue(nightly.may_begin(alone, []))
+        self.assertTrue(nightly.may_begin(two, [one]))
+        self.assertFalse(nightly.may_begin(three, [one, two]))
+        self.assertFalse(nightly.may_begin(one, [alone]))
+        # It is next and waits: what it would run beside must not keep it out for ever.
+        done = {"a": 1, "b": 0, "c": 0, "d": 0}
+        self.assertEqual(nightly.choose([one, two, three, alone], done, dict.fromkeys("abcd", 5), 60), alone)
+        self.assertFalse(nightly.may_begin(alone, [one]))
 
     def test_minutes_are_those_of_the_newest_whole_result(self):
         entries = nightly.merged([], ran("a", "old", 2, 8.0, "2026-11-14"), 2)
