@@ -187,36 +187,9 @@ function AutomaticForm({ payments }: { payments: Payments }) {
         <p className="mt-0.5 text-ink-2">{rule === null ? t.autoOff : rule.is_paused ? t.autoPaused : t.autoOn}</p>
       </div>
       <div className="grid max-w-2xl gap-3 sm:grid-cols-3">
-        <Field label={t.autoBelow}>
-          <Input
-            mono
-            before="$"
-            inputMode="decimal"
-            disabled={!may}
-            value={below}
-            onChange={(event) => setBelow(event.target.value)}
-          />
-        </Field>
-        <Field label={t.autoAmount}>
-          <Input
-            mono
-            before="$"
-            inputMode="decimal"
-            disabled={!may}
-            value={amount}
-            onChange={(event) => setAmount(event.target.value)}
-          />
-        </Field>
-        <Field label={t.autoMost}>
-          <Input
-            mono
-            before="$"
-            inputMode="decimal"
-            disabled={!may}
-            value={most}
-            onChange={(event) => setMost(event.target.value)}
-          />
-        </Field>
+        <UsdField label={t.autoBelow} value={below} onChange={setBelow} disabled={!may} />
+        <UsdField label={t.autoAmount} value={amount} onChange={setAmount} disabled={!may} />
+        <UsdField label={t.autoMost} value={most} onChange={setMost} disabled={!may} />
       </div>
       {may && (
         <div className="flex flex-wrap gap-2">
@@ -237,5 +210,27 @@ function AutomaticForm({ payments }: { payments: Payments }) {
       )}
       {change.error !== null && <Problem error={change.error} compact />}
     </form>
+  );
+}
+
+interface UsdFieldProps {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  disabled: boolean;
+}
+
+function UsdField({ label, value, onChange, disabled }: UsdFieldProps) {
+  return (
+    <Field label={label}>
+      <Input
+        mono
+        before="$"
+        inputMode="decimal"
+        disabled={disabled}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </Field>
   );
 }
