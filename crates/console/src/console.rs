@@ -8,9 +8,9 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use http::Request;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use trunkline_db::Database;
+use trunkline_listener::ListeningSocket;
 use trunkline_store::{people, sign_ups};
 
 use crate::api;
@@ -99,7 +99,7 @@ impl Console {
     }
 
     /// Serves on an address that is ours already, until the word `stop` changes.
-    pub async fn serve(self, listener: TcpListener, stop: watch::Receiver<bool>) {
-        listener::serve(self, listener, stop).await;
+    pub async fn serve(self, listener: impl Into<ListeningSocket>, stop: watch::Receiver<bool>) {
+        listener::serve(self, listener.into(), stop).await;
     }
 }

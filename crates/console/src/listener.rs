@@ -6,9 +6,8 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use hyper::body::Incoming;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
-use trunkline_listener::{ListenerSettings, Peer, Service};
+use trunkline_listener::{ListenerSettings, ListeningSocket, Peer, Service};
 
 use crate::console::Console;
 
@@ -26,7 +25,11 @@ const SETTINGS: ListenerSettings = ListenerSettings {
 };
 
 /// Accepts until `stop` changes, then lets every connection end its request.
-pub(crate) async fn serve(console: Console, listener: TcpListener, stop: watch::Receiver<bool>) {
+pub(crate) async fn serve(
+    console: Console,
+    listener: ListeningSocket,
+    stop: watch::Receiver<bool>,
+) {
     trunkline_listener::serve(listener, SETTINGS, Arc::new(console), stop).await;
 }
 

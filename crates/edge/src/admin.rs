@@ -6,9 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use hyper::body::Incoming;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
-use trunkline_listener::{ListenerSettings, Peer, Service};
+use trunkline_listener::{ListenerSettings, ListeningSocket, Peer, Service};
 
 use crate::response::{self, Response, ResponseBody};
 use crate::state::EdgeState;
@@ -32,7 +31,7 @@ const SETTINGS: ListenerSettings = ListenerSettings {
 pub struct Admin {
     edge: Arc<EdgeState>,
     metrics: MetricsPage,
-    listener: TcpListener,
+    listener: ListeningSocket,
 }
 
 /// What answers its requests.
@@ -44,7 +43,11 @@ struct AdminPages {
 impl Admin {
     /// On an address that is ours already.
     #[must_use]
-    pub const fn new(edge: Arc<EdgeState>, metrics: MetricsPage, listener: TcpListener) -> Self {
+    pub const fn new(
+        edge: Arc<EdgeState>,
+        metrics: MetricsPage,
+        listener: ListeningSocket,
+    ) -> Self {
         Self {
             edge,
             metrics,

@@ -29,6 +29,7 @@ use crate::state::EdgeState;
 pub use self::forwarded::caller_address;
 pub use self::mounted_service::MountedService;
 pub use self::tls::{TlsError, TlsFiles};
+pub use trunkline_listener::ListeningSocket;
 
 /// Bytes of a request's head at most.
 const MAX_HEAD_BYTES: usize = 65_536;
@@ -75,7 +76,7 @@ pub enum EdgeError {
 /// A bound address that serves no connection yet. It is bound first of all: a process that cannot
 /// listen must not have replaced one that does.
 pub struct BoundListener {
-    listener: TcpListener,
+    listener: ListeningSocket,
     settings: EdgeSettings,
     tls: Option<Tls>,
     guest: Option<MountedService>,
@@ -83,7 +84,7 @@ pub struct BoundListener {
 
 /// A listener with its connections.
 pub struct Edge {
-    listener: TcpListener,
+    listener: ListeningSocket,
     shared: Arc<Shared>,
 }
 
@@ -126,10 +127,16 @@ impl Default for EdgeSettings {
 impl BoundListener {
     /// Takes the address and reads the certificate.
     pub async fn bind(address: SocketAddr, settings: EdgeSettings) -> Result<Self, EdgeError> {
-        let tls = settings.tls.clone().map(Tls::load).transpose()?;
         let listener = TcpListener::bind(address).await;
+        let listener = listener.map_err(|error| EdgeError::Bind(address, error))?;
+        Self::on(listener.into(), settings)
+    }
+
+    /// The same on a socket that is ours already.
+    pub fn on(listener: ListeningSocket, settings: EdgeSettings) -> Result<Self, EdgeError> {
+        let tls = settings.tls.clone().map(Tls::load).transpose()?;
         Ok(Self {
-            listener: listener.map_err(|error| EdgeError::Bind(address, error))?,
+            listener,
             settings,
             tls,
             guest: None,

@@ -29,6 +29,8 @@ pub const ALL_PER_THOUSAND: u64 = 1_000;
 pub struct TelemetrySettings {
     /// Where the collector takes traces, such as `http://127.0.0.1:4318/v1/traces`.
     pub endpoint: Uri,
+    /// What the collector wants to see with them, such as a token.
+    pub headers: HeaderMap,
     /// How many of a thousand calls are traced.
     pub sample_per_thousand: u64,
     /// The node's name, told with every span.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tokio::net::TcpListener;
 use trunkline_db::bus::Health;
 use trunkline_edge::admin::Admin;
+use trunkline_edge::listener::ListeningSocket;
 use trunkline_edge::obstacles::Obstacle;
 use trunkline_edge::process;
 use trunkline_edge::prometheus::Page;
@@ -17,9 +17,9 @@ use crate::services::Services;
 
 /// The admin listener of a gateway.
 #[must_use]
-pub fn admin_listener(services: Arc<Services>, listener: TcpListener) -> Admin {
+pub fn admin_listener(services: Arc<Services>, listener: impl Into<ListeningSocket>) -> Admin {
     let edge = Arc::clone(&services.edge);
-    Admin::new(edge, Arc::new(move || metrics(&services)), listener)
+    Admin::new(edge, Arc::new(move || metrics(&services)), listener.into())
 }
 
 fn metrics(services: &Services) -> String {

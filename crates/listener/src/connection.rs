@@ -6,7 +6,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response, StatusCode, Version};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -19,6 +20,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::connections::ConnectionEntry;
 use crate::listener::ListenerSettings;
+use crate::listening_socket::HandedOver;
 use crate::paced_body::PacedBody;
 use crate::requests::Requests;
 use crate::stream::{ClientStream, FramedStream, linger};
@@ -74,6 +76,7 @@ pub(crate) struct Shared<S> {
     pub(crate) service: Arc<S>,
     pub(crate) settings: ListenerSettings,
     pub(crate) builder: auto::Builder<StreamExecutor>,
+    pub(crate) handed_over: HandedOver,
 }
 
 /// A connection that was accepted.
@@ -168,14 +171,20 @@ impl<S: Service> Shared<S> {
     {
         let stream = FramedStream::new(stream, Arc::clone(requests));
         let (service, requests) = (Arc::clone(&self.service), Arc::clone(requests));
+        let handed_over = self.handed_over.clone();
         let service = service_fn(move |request: Request<Incoming>| {
             requests.has_begun.store(true, Ordering::Relaxed);
             let (service, requests) = (Arc::clone(&service), Arc::clone(&requests));
             let (entry, peer) = (requests.entry.request(), peer.clone());
+            let ends = handed_over.is_true() && request.version() == Version::HTTP_11;
             async move {
-                let answered = service.answer(request, peer).await;
+                let mut answered = service.answer(request, peer).await;
                 if answered.status() == StatusCode::SWITCHING_PROTOCOLS {
                     requests.upgrade();
+                } else if ends {
+                    // The client opens its next connection, and the other process accepts it.
+                    let close = HeaderValue::from_static("close");
+                    answered.headers_mut().insert(CONNECTION, close);
                 }
                 let paced = |body| PacedBody::new(body, stream_executor::progress(), entry);
                 Ok::<_, std::convert::Infallible>(answered.map(paced))

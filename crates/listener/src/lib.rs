@@ -9,6 +9,8 @@
 //!   HTTP/2 by a reset of its stream.
 //! - HTTP/1 requests with ambiguous framing are refused.
 //! - A client that is still sending when its request was refused can read the response.
+//! - A listening socket can be handed over to another process: from then on nothing is accepted here, and HTTP/1
+//!   connections end with their next response.
 #![cfg_attr(
     not(test),
     deny(
@@ -24,11 +26,15 @@ mod connection;
 mod connections;
 mod descriptors;
 mod listener;
+mod listening_socket;
 mod paced_body;
 mod request_framing;
 mod requests;
+mod socket_passing;
 mod stream;
 mod stream_executor;
 
 pub use connection::{Peer, Service};
 pub use listener::{ListenerSettings, serve};
+pub use listening_socket::ListeningSocket;
+pub use socket_passing::{receive_sockets, send_sockets};

@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -12,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use crate::connection::{self, Accepted, RECEIVE_BYTES, Service, Shared};
 use crate::connections::{ConnectionLimits, ConnectionTable};
 use crate::descriptors;
+use crate::listening_socket::ListeningSocket;
 
 /// Pause after the system refused a connection, so that its lack of descriptors is not a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -52,25 +52,30 @@ struct Refusals {
     logged: Option<Instant>,
 }
 
-/// Accepts until `stop` changes, then lets every connection end its requests.
+/// Accepts until `stop` changes or the socket is handed over; once `stop` has changed, lets every connection end
+/// its requests.
 pub async fn serve<S: Service>(
-    listener: TcpListener,
+    listener: impl Into<ListeningSocket>,
     settings: ListenerSettings,
     service: Arc<S>,
     mut stop: watch::Receiver<bool>,
 ) {
+    let listener = listener.into();
+    let mut handed_over = listener.state();
     let table = ConnectionTable::new(settings.limits(descriptors::limit()));
     let shared = Arc::new(Shared {
         builder: connection::builder(&settings),
         service,
         settings,
+        handed_over: handed_over.clone(),
     });
     let connections = TaskTracker::new();
     let mut refusals = Refusals::default();
-    loop {
+    let is_handed_over = loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stop.changed() => break,
+            accepted = listener.socket().accept() => accepted,
+            () = handed_over.wait() => break true,
+            _ = stop.changed() => break false,
         };
         let now = Instant::now();
         match accepted {
@@ -95,8 +100,12 @@ pub async fn serve<S: Service>(
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
-    }
+    };
     drop(listener);
+    if is_handed_over {
+        // Its sender is gone only with the node.
+        drop(stop.changed().await);
+    }
     connections.close();
     connections.wait().await;
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderValue, Method};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
 use opentelemetry_proto::tonic::resource::v1::Resource;
@@ -164,7 +164,7 @@ impl Exporter {
     }
 
     async fn send(&self, body: Bytes) -> Result<(), NotTaken> {
-        let mut headers = HeaderMap::new();
+        let mut headers = self.settings.headers.clone();
         let protobuf = HeaderValue::from_static("application/x-protobuf");
         headers.insert(CONTENT_TYPE, protobuf);
         let call = Outgoing {
