@@ -35,7 +35,10 @@ mod tx;
 pub use clock::{SystemClock, database_now, from_sql_time, to_sql_time};
 pub use database::{Database, connect, connect_lazily};
 pub use error::{Cause, DbError, within};
-pub use migrate::{Applied, MigrateError, MigrationReport, migrate, missing_migrations, seal};
+pub use migrate::{
+    Applied, MigrateError, MigrationReport, incompatible_migrations, migrate, missing_migrations,
+    seal,
+};
 pub use notifications::{Notifications, PollInterval, Signal, Subscription};
 pub use pooled_connection::Session;
 pub use role::Role;

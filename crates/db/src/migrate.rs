@@ -13,7 +13,7 @@ use trunkline_types::Secret;
 
 use crate::address;
 use crate::error::{Cause, DbError, within};
-use crate::migrations::{MIGRATIONS, Migration};
+use crate::migrations::{MIGRATIONS, Migration, Previous};
 
 /// Any number will do that no other lock uses: "trunk".
 const ADVISORY_LOCK: i64 = 0x74_72_75_6e_6b;
@@ -25,6 +25,9 @@ const LOCK_WAIT: Duration = Duration::from_secs(60);
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 /// Longest wait for a table that is in use; other sessions queue behind us meanwhile.
 const TABLE_LOCK_TIMEOUT: &str = "5s";
+
+/// The migration that added the column of compatibility.
+const COMPATIBILITY_VERSION: i64 = 20261124600000;
 
 /// How often a file is tried whose roles another migration is making: `SET ROLE` and `GRANT` of a role
 /// that is not seen yet. Anything else that says so fails just as well the fifth time.
@@ -48,6 +51,8 @@ pub struct Applied {
     pub version: i64,
     /// The words of its file's name.
     pub name: &'static str,
+    /// Whether the release before may run on the schema after it.
+    pub previous_runs: bool,
 }
 
 /// Why a database was not migrated.
@@ -121,6 +126,20 @@ pub async fn missing_migrations(connection: &mut PgConnection) -> Result<Vec<i64
     Ok(missing)
 }
 
+/// The applied versions that this executable does not know and that say it must not run. Any role may ask, of a database
+/// that has every migration of this executable.
+pub async fn incompatible_migrations(connection: &mut PgConnection) -> Result<Vec<i64>, DbError> {
+    let known: Vec<i64> = MIGRATIONS.iter().map(|known| known.version).collect();
+    let found = sqlx::query_scalar(
+        "SELECT version FROM app.migration
+         WHERE NOT previous_runs AND version <> ALL ($1) ORDER BY version",
+    )
+    .bind(known)
+    .fetch_all(connection)
+    .await?;
+    Ok(found)
+}
+
 /// Shuts `PUBLIC` out of the database this connection is in, and lets the four roles in; tells
 /// whether this login was allowed to. [`migrate`] does it each time; a clone needs it again.
 pub async fn seal(connection: &mut PgConnection) -> Result<bool, DbError> {
@@ -171,6 +190,7 @@ async fn apply_pending(connection: &mut PgConnection) -> Result<MigrationReport,
         report.applied.push(Applied {
             version: migration.version,
             name: migration.name,
+            previous_runs: migration.previous == Previous::Runs,
         });
     }
     report.sealed = seal(connection).await?;
@@ -270,6 +290,13 @@ async fn apply(connection: &mut PgConnection, migration: &Migration) -> Result<(
         .bind(checksum_of(migration))
         .execute(&mut *transaction)
         .await?;
+    // Before that the column is not there, and no release was.
+    if migration.version > COMPATIBILITY_VERSION && migration.previous == Previous::Stops {
+        sqlx::query("UPDATE app.migration SET previous_runs = false WHERE version = $1")
+            .bind(migration.version)
+            .execute(&mut *transaction)
+            .await?;
+    }
     transaction.commit().await
 }
 

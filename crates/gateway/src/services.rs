@@ -18,11 +18,11 @@ use trunkline_edge::obstacles::Obstacle;
 use trunkline_edge::state::{CompletedCall, EdgeConfig, EdgeState};
 use trunkline_edge::telemetry::Telemetry;
 use trunkline_keyring::{Keyring, RandomSource};
-use trunkline_ledger::Ledger;
+use trunkline_ledger::{Ledger, recovery};
 use trunkline_limits::Limits;
 use trunkline_social::Cells;
 use trunkline_store::{catalog, channels};
-use trunkline_types::{Clock, RequestId, Timestamp};
+use trunkline_types::{Clock, NodeId, RequestId, Timestamp};
 use trunkline_upstream::safe_fetch::SafeFetcher;
 use trunkline_upstream::{Client, Providers};
 
@@ -322,6 +322,19 @@ impl Services {
     /// Not ready from now on, so that balancers send their calls elsewhere. Calls that still come are served.
     pub fn begin_drain(&self) {
         self.edge.begin_drain();
+    }
+
+    /// Leaves new calls to a successor: limits are not divided by this node any more.
+    pub async fn leave_to_successor(&self) {
+        if let Err(error) = recovery::leave(&self.data, self.ledger.node_epoch()).await {
+            tracing::warn!(%error, "handover: limits are still divided by this node");
+        }
+    }
+
+    /// This node among the others.
+    #[must_use]
+    pub fn node(&self) -> &NodeId {
+        &self.ledger.node_epoch().node
     }
 
     /// Takes no more calls.

@@ -62,6 +62,19 @@ pub async fn heartbeat(database: &Database, node_epoch: &NodeEpoch) -> Result<bo
         .map(|result| result.rows_affected() == 1)
 }
 
+/// Says that a node serves its last calls and leaves new ones to its successor.
+pub async fn leave(database: &Database, node_epoch: &NodeEpoch) -> Result<(), DbError> {
+    let mut tx = database.begin().await?;
+    let marked =
+        sqlx::query("UPDATE ledger.node SET is_leaving = true WHERE name = $1 AND epoch = $2")
+            .bind(node_epoch.node.as_str())
+            .bind(node_epoch.epoch)
+            .execute(&mut *tx)
+            .await
+            .map_err(DbError::from);
+    tx.finish(marked).await.map(drop)
+}
+
 /// Whether a node's epoch is the current one.
 pub async fn is_current_epoch(
     connection: &mut PgConnection,
@@ -77,13 +90,13 @@ pub async fn is_current_epoch(
     Ok(lives)
 }
 
-/// How many nodes have a recent heartbeat.
+/// How many nodes have a recent heartbeat and accept calls.
 pub async fn live_nodes(database: &Database, within: Duration) -> Result<u64, DbError> {
     let mut session = database.session().await?;
     let millis = i64::try_from(within.as_millis()).unwrap_or(i64::MAX);
     let count: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM ledger.node
-         WHERE heartbeat_at > app.now() - $1::bigint * interval '1 millisecond'",
+         WHERE heartbeat_at > app.now() - $1::bigint * interval '1 millisecond' AND NOT is_leaving",
     )
     .bind(millis)
     .fetch_one(&mut *session)
@@ -243,7 +256,9 @@ async fn next_epoch(tx: &mut Tx, node: &NodeId, before: i64) -> Result<(NodeEpoc
     };
     // By the heartbeat of the epoch that ends.
     unconfirmed::note(tx, node, before).await?;
-    sqlx::query("UPDATE ledger.node SET epoch = $2, heartbeat_at = app.now() WHERE name = $1")
+    sqlx::query(
+        "UPDATE ledger.node SET epoch = $2, heartbeat_at = app.now(), is_leaving = false WHERE name = $1",
+    )
         .bind(node.as_str())
         .bind(node_epoch.epoch)
         .execute(&mut **tx)

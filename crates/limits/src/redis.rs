@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, RedisError, Script};
+use redis::{AsyncConnectionConfig, Client, RedisError, Script, TlsCertificates};
 use tokio::time::{Instant, timeout};
 
 use crate::key::{CounterGroup, CounterKey};
@@ -139,8 +139,19 @@ impl RedisReply {
 
 impl RedisClient {
     pub(crate) fn new(settings: RedisSettings) -> Result<Self, RedisError> {
+        let url = settings.url.reveal();
+        let client = match &settings.roots {
+            None => Client::open(url)?,
+            Some(roots) => {
+                let roots = TlsCertificates {
+                    client_tls: None,
+                    root_cert: Some(roots.clone()),
+                };
+                Client::build_with_tls(url, roots)?
+            }
+        };
         Ok(Self {
-            client: Client::open(settings.url.reveal())?,
+            client,
             script: Script::new(include_str!("script.lua")),
             settings,
             link: RwLock::new(None),

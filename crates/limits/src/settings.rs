@@ -7,8 +7,10 @@ use trunkline_types::Secret;
 /// Settings of the Redis client. The times are settings so that tests need not wait for minutes.
 #[derive(Debug, Clone)]
 pub struct RedisSettings {
-    /// Where it is, with its login.
+    /// Where it is, with its login. `rediss://` speaks TLS.
     pub url: Secret,
+    /// Certificates (PEM) that the server's must be signed by; none for those of the system.
+    pub roots: Option<Vec<u8>>,
     /// What this node is called among its peers.
     pub node: String,
     /// Longest wait of a call for an answer.
@@ -36,6 +38,7 @@ impl RedisSettings {
     pub fn new(url: Secret, node: impl Into<String>) -> Self {
         Self {
             url,
+            roots: None,
             node: node.into(),
             timeout: Duration::from_millis(50),
             window: WINDOW,

@@ -9,6 +9,7 @@
 //! - [`Postgres::own`] gives a test its own server to break, with a [`FaultProxy`] in front of it.
 //! - [`Redis::start`] and [`Nats::start`] give a test its own of these, [`Nats::cluster`] three that know
 //!   each other; [`Shared::take`] gives it a part of one Redis and one NATS that the run shares.
+//! - [`Certificates`] is a certificate authority, for engines that speak TLS.
 //! - [`Smtp`] is a mail server that keeps what it gets and fails when it is told to.
 //! - [`NetNamespace`] is a network of its own for a process that is to be cut off from everything.
 //! - [`privileged`] lets a test mount and make networks, as root or as a plain user, and reports a test that
@@ -20,6 +21,7 @@
 )]
 
 mod binaries;
+mod certificates;
 mod clock;
 mod db;
 mod engine_process;
@@ -40,6 +42,7 @@ mod tally;
 mod tcp_proxy;
 mod test_run;
 
+pub use certificates::Certificates;
 pub use clock::test_clock;
 pub use db::Db;
 pub use join_all::all_at_once;

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::certificates::Certificates;
 use crate::engine_process::Engine;
 use crate::test_run::Run;
 use crate::{FaultProxy, binaries, port, random};
@@ -51,6 +52,13 @@ impl Nats {
             }
         }
         panic!("NATS did not start; its log ends:\n{last_words}");
+    }
+
+    /// One that speaks TLS alone.
+    pub async fn with_tls(certificates: &Certificates) -> Self {
+        let path = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
+        let (certificate, key) = (path(certificates.certificate()), path(certificates.key()));
+        Self::start_with(&["--tls", "--tlscert", &certificate, "--tlskey", &key]).await
     }
 
     /// Starts a cluster of three that store everything three times. It is ready when they have met.

@@ -80,6 +80,40 @@ impl Postgres {
         }
     }
 
+    /// Starts an empty cluster: no role but the superuser, no database of ours. The addresses of roles work once those
+    /// were restored.
+    pub async fn bare() -> Self {
+        let run = Run::current().await;
+        let folder = Folder::new(run.new_folder("bare"), None);
+        server::initialise(&folder.path);
+        Self::of_folder(folder, &[("max_connections", "60")])
+    }
+
+    /// Starts a server on a base backup, which it recovers with these settings.
+    pub async fn of_base_backup(backup: &std::path::Path, config: &[(&str, &str)]) -> Self {
+        let run = Run::current().await;
+        let folder = Folder::new(run.new_folder("restored"), None);
+        let data = folder.path.join("data");
+        binaries::must(Command::new("cp").arg("-a").arg(backup).arg(&data));
+        std::fs::write(data.join("recovery.signal"), "").expect("the folder can be written");
+        if binaries::is_root() {
+            let mut given = Command::new("chown");
+            binaries::must(given.args(["-R", "postgres:postgres"]).arg(&folder.path));
+        }
+        let mut settings = vec![("max_connections", "500")];
+        settings.extend(config);
+        Self::of_folder(folder, &settings)
+    }
+
+    fn of_folder(folder: Folder, settings: &[(&str, &str)]) -> Self {
+        let server = Server::start_on(&folder.path, settings);
+        Self {
+            wire: FaultProxy::to_postgres(port::loopback(server.port())),
+            server,
+            folder,
+        }
+    }
+
     /// A standby of this server, in step with it from now on: no commit is acknowledged that the
     /// standby does not have. It serves reads until it is promoted.
     pub async fn standby(&self) -> Self {

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::certificates::Certificates;
 use crate::engine_process::Engine;
 use crate::test_run::Run;
 use crate::{FaultProxy, port};
@@ -46,6 +47,34 @@ impl Redis {
             }
         }
         panic!("Redis did not start; its log ends:\n{last_words}");
+    }
+
+    /// One that speaks TLS too, on the port that is told with it, and wants a password.
+    pub async fn with_tls(certificates: &Certificates, password: &str) -> (Self, u16) {
+        let tls_port = port::free();
+        let path = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
+        let redis = Self::start_with(&[
+            "--tls-port",
+            &tls_port.to_string(),
+            "--tls-cert-file",
+            &path(certificates.certificate()),
+            "--tls-key-file",
+            &path(certificates.key()),
+            "--tls-ca-cert-file",
+            &path(certificates.roots()),
+            "--tls-auth-clients",
+            "no",
+        ])
+        .await;
+        let set = ask(redis.port, &format!("CONFIG SET requirepass {password}"));
+        assert_eq!(set.as_deref(), Some("+OK"), "Redis takes a password");
+        (redis, tls_port)
+    }
+
+    /// Another password from now on; connections that are open stay.
+    pub fn change_password(&self, before: &str, after: &str) {
+        let words = format!("AUTH {before}\r\nCONFIG SET requirepass {after}");
+        assert!(ask(self.port, &words).is_some(), "Redis answers");
     }
 
     #[must_use]

@@ -5,6 +5,7 @@
 //! elected and recreated when that server fails; a plain subscription moves with the connection to
 //! the next server, and events missed in between are found by their numbers in the table.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ const PAUSE_STEP: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone)]
 pub struct NatsSettings {
     pub servers: Servers,
+    /// A file of certificates (PEM) that the servers' must be signed by; none for those of the system.
+    pub roots: Option<PathBuf>,
     pub replicas: usize,
     /// Unique name of this process.
     pub own_name: String,
@@ -71,6 +74,10 @@ impl Nats {
                 PAUSE_STEP.saturating_mul(steps).min(MAX_PAUSE)
             })
             .event_callback(|event| async move { note(&event) });
+        let options = match settings.roots.clone() {
+            Some(roots) => options.add_root_certificates(roots),
+            None => options,
+        };
         let connected = settings
             .servers
             .log_in(options)

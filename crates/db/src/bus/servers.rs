@@ -14,6 +14,8 @@ const MAX_SERVERS: usize = 16;
 pub struct Servers {
     addresses: Vec<ServerAddr>,
     login: Login,
+    /// All or none of them speak TLS: a cluster tells its clients of other servers without saying how they speak.
+    tls: bool,
 }
 
 #[derive(Clone)]
@@ -27,7 +29,7 @@ enum Login {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "must be an address such as nats://127.0.0.1:4222, nats://user:password@host:4222 or \
-     nats://token@host:4222, or up to 16 of them with commas between"
+     nats://token@host:4222, or up to 16 of them with commas between; tls:// in place of all nats:// for TLS"
 )]
 pub struct AddressError;
 
@@ -39,10 +41,12 @@ impl Servers {
         let mut servers = Self {
             addresses: Vec::new(),
             login: Login::Anonymous,
+            tls: text.reveal().trim_start().starts_with("tls://"),
         };
+        let scheme = if servers.tls { "tls" } else { "nats" };
         for part in text.reveal().split(',') {
             let part = part.trim();
-            if !part.starts_with("nats://") {
+            if !part.starts_with(&format!("{scheme}://")) {
                 return Err(AddressError);
             }
             let address: ServerAddr = part.parse().map_err(|_| AddressError)?;
@@ -52,9 +56,9 @@ impl Servers {
             // Without the login: the client may name the address in its log.
             let (host, port) = (address.host(), address.port());
             let plain = if host.contains(':') {
-                format!("nats://[{host}]:{port}")
+                format!("{scheme}://[{host}]:{port}")
             } else {
-                format!("nats://{host}:{port}")
+                format!("{scheme}://{host}:{port}")
             };
             servers
                 .addresses
@@ -66,11 +70,18 @@ impl Servers {
         Ok(servers)
     }
 
+    /// Whether they are spoken to by TLS.
+    #[must_use]
+    pub const fn are_tls(&self) -> bool {
+        self.tls
+    }
+
     pub(crate) fn addresses(&self) -> Vec<ServerAddr> {
         self.addresses.clone()
     }
 
     pub(crate) fn log_in(&self, options: ConnectOptions) -> ConnectOptions {
+        let options = options.require_tls(self.tls);
         match &self.login {
             Login::Anonymous => options,
             Login::Token(token) => options.token(token.reveal().to_owned()),
@@ -137,12 +148,20 @@ mod tests {
     }
 
     #[test]
+    fn a_cluster_that_speaks_tls_is_never_spoken_to_in_the_clear() {
+        let servers = parsed("tls://ada:secret@a.example:4222,tls://b.example").unwrap();
+        assert!(servers.tls && servers.addresses().iter().all(ServerAddr::tls_required));
+        assert!(!parsed("nats://a.example").unwrap().tls);
+    }
+
+    #[test]
     fn what_is_no_address_is_refused_without_being_repeated() {
         for wrong in [
             "",
             "127.0.0.1:4222",
             "http://a:1",
-            "tls://a:1",
+            "tls://a:1,nats://b:1",
+            "nats://a:1,tls://b:1",
             "nats://",
             "nats://a,",
             "nats://:secret@a",

@@ -37,6 +37,7 @@ fn live(account: i64) -> LiveNotification {
 async fn by(url: &str, name: &str) -> Bus {
     let settings = NatsSettings {
         servers: Servers::parse(&Secret::new(url.to_owned())).unwrap(),
+        roots: None,
         replicas: 1,
         own_name: name.to_owned(),
     };

@@ -20,3 +20,7 @@ mod outbox;
 mod revisions;
 #[cfg(test)]
 mod roles;
+#[cfg(test)]
+mod tls;
+#[cfg(test)]
+mod upgrading;

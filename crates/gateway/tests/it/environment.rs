@@ -85,6 +85,7 @@ impl Engines {
         tokio::spawn(keeper.run(self.stop.subscribe()));
         let bus = Bus::nats(NatsSettings {
             servers: Servers::parse(&Secret::new(shared.nats_url.clone())).unwrap(),
+            roots: None,
             replicas: 1,
             own_name: node.to_owned(),
         });
@@ -104,6 +105,7 @@ pub(crate) fn trace_to(
 ) -> Telemetry {
     let settings = TelemetrySettings {
         endpoint: collector.parse().unwrap(),
+        headers: http::HeaderMap::new(),
         sample_per_thousand,
         node: "n1".to_owned(),
     };

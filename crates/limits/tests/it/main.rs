@@ -6,3 +6,5 @@ mod cost;
 mod double_window;
 #[cfg(test)]
 mod suite;
+#[cfg(test)]
+mod tls;

@@ -63,7 +63,7 @@ impl Node {
         node
     }
 
-    fn keep(limits: Limits, keeper: SyncTask) -> Self {
+    pub(crate) fn keep(limits: Limits, keeper: SyncTask) -> Self {
         let (stop, stopped) = watch::channel(false);
         #[expect(clippy::disallowed_methods, reason = "it ends with the test's runtime")]
         tokio::spawn(keeper.run(stopped));

@@ -82,6 +82,7 @@ pub(crate) fn relay(gateway: &Arc<trunkline_gateway::Services>) {
 pub(crate) async fn bus(nats: &Nats, name: &str) -> Bus {
     let settings = NatsSettings {
         servers: Servers::parse(&Secret::new(nats.url())).unwrap(),
+        roots: None,
         replicas: 1,
         own_name: name.to_owned(),
     };
