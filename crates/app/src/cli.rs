@@ -14,6 +14,7 @@ mod payment;
 mod people;
 mod provider;
 mod run;
+mod serve;
 mod social;
 mod values;
 mod workflow;
@@ -21,8 +22,6 @@ mod workflow;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
-
-use crate::config::Role;
 
 pub(crate) use account::{
     AccountCommand, AliasCommand, CreateAccount, Kind, SearchAccounts, TopUpArguments,
@@ -44,6 +43,7 @@ pub(crate) use payment::{PaymentCommand, RefundPayment};
 pub(crate) use people::{Invite, OperatorCommand};
 pub(crate) use provider::{PassField, ProviderCommand};
 pub(crate) use run::RunArguments;
+pub(crate) use serve::ServeArguments;
 pub(crate) use social::{PauseCell, PriceCells, ResumeCell, SocialCommand};
 pub(crate) use values::{Expiry, Labelled, Limit, OrNone, Pair};
 pub(crate) use workflow::WorkflowCommand;
@@ -201,18 +201,15 @@ Examples:
 The database login needs the role trunkline_data, and one that serves the console trunkline_console
 too (console.database_url). While no operator account exists, each start prints a link that creates
 the first one. SIGTERM lets running calls finish
-within edge.drain_seconds.
+within edge.drain_seconds. SIGHUP starts the executable anew, hands it the listening sockets when it is
+ready, and lets running calls finish here.
 
 Examples:
   trunkline serve
   trunkline serve --roles edge           one of several that answer calls
   trunkline serve --roles worker         one that does the jobs"
     )]
-    Serve {
-        /// Roles of this process; defaults to node.roles of the configuration.
-        #[arg(long, value_enum, value_delimiter = ',', value_name = "ROLE,...")]
-        roles: Vec<Role>,
-    },
+    Serve(ServeArguments),
 
     /// Start everything on this machine and show each call with its cost. No vendor key is needed.
     #[command(

@@ -94,7 +94,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
             workflow::list(&configuration()?, &after, limit, output).await?;
         }
         Command::Import(command) => import::run(&configuration()?, &command, output).await?,
-        Command::Serve { roles } => return serve::run(&configuration()?, &roles, output).await,
+        Command::Serve(options) => return serve::run(configuration()?, &options, output).await,
         Command::Dev {
             ephemeral,
             simulated,

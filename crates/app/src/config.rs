@@ -4,6 +4,7 @@
 
 mod alarms;
 mod check;
+mod collector;
 mod console;
 mod events;
 mod explain;
@@ -111,12 +112,16 @@ pub(crate) struct Events {
 #[derive(Debug, Clone)]
 pub(crate) struct Nats {
     pub(crate) servers: trunkline_db::bus::Servers,
+    /// Certificates that theirs must be signed by; none for those of the system.
+    pub(crate) roots: Option<PathBuf>,
     pub(crate) replicas: usize,
 }
 
 #[derive(Debug)]
 pub(crate) struct Redis {
     pub(crate) url: Secret,
+    /// Certificates that its own must be signed by; none for those of the system.
+    pub(crate) roots: Option<Vec<u8>>,
     pub(crate) timeout: Duration,
 }
 
@@ -145,6 +150,8 @@ pub(crate) struct DrainTimes {
 pub(crate) struct Telemetry {
     /// The collector's address for traces; none to trace nothing.
     pub(crate) traces: Option<http::Uri>,
+    /// What it wants to see with them.
+    pub(crate) headers: http::HeaderMap,
     pub(crate) sample_per_thousand: u64,
 }
 

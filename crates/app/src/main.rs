@@ -16,11 +16,13 @@ mod commands;
 mod config;
 mod decimal;
 mod files;
+mod handover;
 mod log_lines;
 mod node;
 mod output;
 mod price_map;
 mod random;
+mod service_manager;
 mod setup_link;
 mod social;
 mod table;
@@ -66,7 +68,7 @@ async fn main() -> ExitCode {
 fn start_log(command: &Command) -> Arc<LogBuffer> {
     let level = match command {
         Command::Dev { .. } | Command::Init(_) | Command::Run(_) => LevelFilter::WARN,
-        Command::Serve { .. }
+        Command::Serve(_)
         | Command::Migrate
         | Command::Config(_)
         | Command::Keyring(_)
@@ -89,7 +91,7 @@ fn start_log(command: &Command) -> Arc<LogBuffer> {
         | Command::Payment(_)
         | Command::Losses(_) => LevelFilter::INFO,
     };
-    let (lines, buffer) = if matches!(command, Command::Serve { .. }) {
+    let (lines, buffer) = if matches!(command, Command::Serve(_)) {
         JsonLines::in_blocks()
     } else {
         JsonLines::direct()

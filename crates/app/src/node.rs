@@ -33,9 +33,14 @@ use self::background::Background;
 use self::listeners::{Addresses, ConsoleDeps, Listeners};
 use self::open::Traces;
 use crate::config::{self, DrainTimes, Roles};
+use crate::handover::{self, ListenerAt};
 use crate::setup_link::first_link;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// After a handover no caller waits for the end of this process, so its calls may take as long as any call may.
+const HANDOVER_DRAIN: Duration = Duration::from_secs(3_600);
+/// A request that was on its way when its connection was told to end has come by then.
+const LAST_REQUESTS: Duration = Duration::from_secs(1);
 
 /// What a node is made of.
 pub(crate) struct NodeConfig {
@@ -54,6 +59,8 @@ pub(crate) struct NodeConfig {
     pub(crate) fetch: SafeFetchSettings,
     pub(crate) settings: Settings,
     pub(crate) retention: Retention,
+    /// Listening sockets of the process before, where this one takes over.
+    pub(crate) sockets: Vec<(ListenerAt, std::net::TcpListener)>,
     pub(crate) edge: SocketAddr,
     pub(crate) edge_settings: EdgeSettings,
     pub(crate) console: SocketAddr,
@@ -110,7 +117,8 @@ impl Node {
     /// because a second one was started by mistake.
     pub(crate) async fn start(plan: NodeConfig) -> anyhow::Result<Self> {
         let proxies = plan.edge_settings.trusted_proxies.clone();
-        let listeners = Listeners::bind(plan.addresses(), plan.edge_settings).await?;
+        let configured = plan.addresses();
+        let listeners = Listeners::bind(configured, plan.edge_settings, plan.sockets).await?;
         let addresses = listeners.addresses()?;
         let mut settings = open::with_port(plan.settings, plan.edge, addresses.edge);
         let (configured, bound) = (plan.console, addresses.console);
@@ -193,6 +201,34 @@ impl Node {
         drop(replaced.wait_for(|over| *over).await);
     }
 
+    /// Starts a successor and passes it the listening sockets. Returns its process id when it serves; an error means
+    /// that this node serves on.
+    pub(crate) async fn hand_over(&self) -> anyhow::Result<u32> {
+        handover::hand_over(self.gateway.node(), &self.background.passed).await
+    }
+
+    /// Leaves after a handover: accepts nothing, ends idle connections, and lets calls run to their end, however long
+    /// they take. Told to stop, it gives them the usual time.
+    pub(crate) async fn leave(self, times: DrainTimes, told_to_stop: impl Future<Output = ()>) {
+        self.background.hand_over();
+        self.gateway.leave_to_successor().await;
+        let calls_end = async {
+            // Busy connections end with their next response. What is idle after that is closed.
+            tokio::time::sleep(times.notice).await;
+            self.background.stop_listening();
+            tokio::time::sleep(LAST_REQUESTS).await;
+            self.gateway.finish(HANDOVER_DRAIN).await;
+        };
+        tokio::select! {
+            () = calls_end => {}
+            () = told_to_stop => {
+                self.background.stop_listening();
+                self.gateway.finish(times.drain).await;
+            }
+        }
+        self.finish(times.drain).await;
+    }
+
     /// Says that it leaves and serves on until balancers have noticed; then takes no new calls, lets
     /// running ones end within the time given, and is gone.
     pub(crate) async fn stop(self, DrainTimes { notice, drain }: DrainTimes) {
@@ -200,6 +236,11 @@ impl Node {
         tokio::time::sleep(notice).await;
         self.background.stop_listening();
         self.gateway.finish(drain).await;
+        self.finish(drain).await;
+    }
+
+    /// Ends what is left when no call runs.
+    async fn finish(self, drain: Duration) {
         self.background.finish(drain).await;
         // After the last call has ended; it takes a bounded time by itself.
         self.traces.finish().await;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use trunkline_db::{
-    Database, DbError, PoolSettings, Pooler, Role, Tx, connect, database_now, missing_migrations,
+    Database, DbError, PoolSettings, Pooler, Role, Tx, connect, database_now,
+    incompatible_migrations, missing_migrations,
 };
 use trunkline_types::{Secret, Timestamp};
 
@@ -61,6 +62,13 @@ async fn check_schema(database: &Database) -> anyhow::Result<()> {
         bail!(
             "the database lacks {} migrations of this version: run `trunkline migrate`",
             missing.len()
+        );
+    }
+    let newer = incompatible_migrations(&mut session).await?;
+    if let Some(version) = newer.first() {
+        bail!(
+            "this executable is older than its database and cannot run on it (migration {version}): \
+             use the newer executable, or restore a backup of before"
         );
     }
     Ok(())

@@ -195,6 +195,7 @@ fn plan(
         fetch: fetch(config)?,
         settings: settings(config, supplies.is_simulated),
         retention: Retention::default(),
+        sockets: Vec::new(),
         edge: listen(config.edge.listen),
         edge_settings: EdgeSettings {
             trusted_proxies: config.edge.trusted_proxies.clone(),

@@ -12,7 +12,13 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<()> 
     let applied: Vec<Value> = report
         .applied
         .iter()
-        .map(|migration| json!({ "version": migration.version, "name": migration.name }))
+        .map(|migration| {
+            json!({
+                "version": migration.version,
+                "name": migration.name,
+                "previous_runs": migration.previous_runs,
+            })
+        })
         .collect();
     let text = if report.applied.is_empty() {
         "The database is up to date.".to_owned()
@@ -22,7 +28,16 @@ pub(super) async fn run(config: &Config, output: &Output) -> anyhow::Result<()> 
             .iter()
             .map(|migration| migration.name)
             .collect();
-        format!("Applied {} migrations: {}.", names.len(), names.join(", "))
+        let stops = report.applied.iter().any(|applied| !applied.previous_runs);
+        let way_back = match stops {
+            true => " The release before cannot run on this schema.",
+            false => "",
+        };
+        format!(
+            "Applied {} migrations: {}.{way_back}",
+            names.len(),
+            names.join(", ")
+        )
     };
     output.success(&text, &json!({ "ok": true, "applied": applied }));
     Ok(())

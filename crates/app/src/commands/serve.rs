@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use trunkline_console::ConsoleSettings;
 use trunkline_db::bus::NatsSettings;
 use trunkline_db::{Database, Role as DbRole};
@@ -17,20 +17,44 @@ use trunkline_upstream::safe_fetch::is_public_url;
 use trunkline_worker::Retention;
 
 use super::{channel, database, keyring};
-use crate::config::{Config, Role, Roles};
+use crate::cli::ServeArguments;
+use crate::config::{Config, Roles};
+use crate::handover::Predecessor;
 use crate::node::{Node, NodeConfig, PaymentsConfig};
 use crate::output::Output;
+use crate::service_manager::{State, notify};
 
-/// Serves until SIGTERM, SIGINT, or another process of the same name.
+/// Why a node stops.
+enum End {
+    Signal,
+    Replaced,
+    /// Its successor accepts the connections.
+    HandedOver,
+}
+
+/// The signals that a node obeys.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+/// Serves until SIGTERM, SIGINT, another process of the same name, or a successor that SIGHUP requests.
 pub(super) async fn run(
-    config: &Config,
-    roles: &[Role],
+    mut config: Config,
+    options: &ServeArguments,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
-    let roles = if roles.is_empty() {
+    let mut predecessor = options.take_over.then(Predecessor::receive).transpose()?;
+    if let Some(before) = &predecessor {
+        config.node = before.next_name(&config.node)?;
+    }
+    let sockets = predecessor.as_mut().map(Predecessor::take_sockets);
+    let config = &config;
+    let roles = if options.roles.is_empty() {
         config.roles
     } else {
-        Roles::of(roles)
+        Roles::of(&options.roles)
     };
     let data = database::open(config, DbRole::Data).await?;
     let people = match roles.console {
@@ -38,25 +62,87 @@ pub(super) async fn run(
         false => None,
     };
     let payments = payments(config, roles, people.as_ref()).await?;
-    let node = Box::pin(Node::start(plan(config, roles, data, people, payments)?)).await?;
+    let mut plan = plan(config, roles, data, people, payments)?;
+    plan.sockets = sockets.unwrap_or_default();
+    let node = Box::pin(Node::start(plan)).await?;
+    let mut signals = Signals::listen()?;
     let link = node.setup_link().await?;
     greet(config, &node, link.as_deref(), output);
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let replaced = tokio::select! {
-        _ = terminate.recv() => false,
-        _ = interrupt.recv() => false,
-        () = node.replaced() => true,
-    };
+    match predecessor {
+        // It tells the service manager who serves now.
+        Some(before) => before.release(),
+        None => notify(State::Ready),
+    }
+    let end = signals.wait(&node).await;
     tracing::info!("stopping");
-    node.stop(config.drain_times).await;
-    if replaced {
-        bail!(
-            "another process has registered as node {:?}; give each running node its own name (node.name)",
-            config.node.as_str()
-        );
+    match end {
+        End::Signal => {
+            notify(State::Stopping);
+            node.stop(config.drain_times).await;
+        }
+        End::Replaced => {
+            node.stop(config.drain_times).await;
+            bail!(
+                "another process has registered as node {:?}; give each running node its own name (node.name)",
+                config.node.as_str()
+            );
+        }
+        End::HandedOver => node.leave(config.drain_times, signals.told_to_stop()).await,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+// === impl Signals ===
+
+impl Signals {
+    fn listen() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for the end of a node. An upgrade that fails is none.
+    async fn wait(&mut self, node: &Node) -> End {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return End::Signal,
+                _ = self.interrupt.recv() => return End::Signal,
+                () = node.replaced() => return End::Replaced,
+                _ = self.hangup.recv() => {}
+            }
+            tracing::info!("upgrade: starting the new process");
+            notify(State::Upgrading);
+            let handed_over = tokio::select! {
+                done = node.hand_over() => done,
+                _ = self.terminate.recv() => return End::Signal,
+                _ = self.interrupt.recv() => return End::Signal,
+            };
+            match handed_over {
+                Ok(pid) => {
+                    tracing::info!(
+                        pid,
+                        "upgrade: the new process serves; letting running calls end"
+                    );
+                    notify(State::HandedOver { pid });
+                    return End::HandedOver;
+                }
+                Err(error) => {
+                    let why = format!("{error:#}");
+                    tracing::error!(error = why, "upgrade failed; this process serves on");
+                    notify(State::UpgradeFailed(&why));
+                }
+            }
+        }
+    }
+
+    async fn told_to_stop(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }
 
 fn plan(
@@ -101,6 +187,7 @@ fn plan(
             media: config.keep_media,
             ..Retention::default()
         },
+        sockets: Vec::new(),
         edge: config.edge.listen,
         edge_settings: EdgeSettings {
             trusted_proxies: config.edge.trusted_proxies.clone(),
@@ -198,6 +285,7 @@ pub(super) fn nats(config: &Config) -> Option<NatsSettings> {
     let nats = config.events.nats.as_ref()?;
     Some(NatsSettings {
         servers: nats.servers.clone(),
+        roots: nats.roots.clone(),
         replicas: nats.replicas,
         own_name: config.node.as_str().to_owned(),
     })
@@ -208,6 +296,7 @@ pub(super) fn telemetry(config: &Config) -> Option<TelemetrySettings> {
     let endpoint = config.telemetry.traces.clone()?;
     Some(TelemetrySettings {
         endpoint,
+        headers: config.telemetry.headers.clone(),
         sample_per_thousand: config.telemetry.sample_per_thousand,
         node: config.node.as_str().to_owned(),
     })
@@ -218,6 +307,7 @@ pub(super) fn redis(config: &Config) -> Option<RedisSettings> {
     let redis = config.redis.as_ref()?;
     Some(RedisSettings {
         timeout: redis.timeout,
+        roots: redis.roots.clone(),
         ..RedisSettings::new(redis.url.clone(), config.node.as_str())
     })
 }

@@ -10,6 +10,7 @@ use trunkline_store::Network;
 use trunkline_types::{NodeId, Secret};
 use trunkline_upstream::Roots;
 
+use super::collector;
 use super::layers::Layers;
 use super::raw::{RawDatabase, RawEdge, RawKeyring, RawTelemetry};
 use super::{Config, Console, Database, DrainTimes, Edge, Finding, KeyringPlace, Roles, Telemetry};
@@ -260,6 +261,29 @@ impl Check<'_> {
         self.take("upstream.extra_roots", roots)
     }
 
+    /// Certificates for an engine; its file is looked at now, not at the first connection. Outer none: a finding was
+    /// made. Inner none: those of the system.
+    pub(super) fn tls_roots(
+        &mut self,
+        key: &'static str,
+        file: &str,
+        is_tls: bool,
+    ) -> Option<Option<String>> {
+        if file.is_empty() {
+            return Some(None);
+        }
+        if !is_tls {
+            self.say(key, "is set, and the address does not speak TLS".to_owned());
+            return None;
+        }
+        let read = files::read_bounded(Path::new(file), MAX_ROOTS_BYTES);
+        let read = read.map_err(|error| format!("cannot read {file:?}: {error}"));
+        let pem = self.take(key, read)?;
+        let roots = Roots::from_pem(pem.as_bytes()).map_err(|error| error.to_string());
+        self.take(key, roots)?;
+        Some(Some(pem))
+    }
+
     fn telemetry(&mut self, raw: &RawTelemetry) -> Option<Telemetry> {
         let (key, text) = (
             "telemetry.otlp_endpoint",
@@ -281,8 +305,13 @@ impl Check<'_> {
             let problem = "must be an address such as http://127.0.0.1:4318".to_owned();
             Some(self.take(key, uri.ok_or(problem))?)
         };
+        let headers = self.take(
+            "telemetry.otlp_headers",
+            collector::headers(&raw.otlp_headers),
+        );
         Some(Telemetry {
             traces,
+            headers: headers?,
             sample_per_thousand: sample_per_thousand?,
         })
     }

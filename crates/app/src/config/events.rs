@@ -1,5 +1,7 @@
 //! Events and their way between nodes: from texts to values.
 
+use std::path::PathBuf;
+
 use trunkline_account_api::EventSettings;
 use trunkline_db::bus::Servers;
 
@@ -20,9 +22,12 @@ impl Check<'_> {
             return replicas.map(|_| None);
         }
         let servers = Servers::parse(&raw.url).map_err(|error| error.to_string());
-        let servers = self.take("nats.url", servers);
+        let servers = self.take("nats.url", servers)?;
+        let roots = self.tls_roots("nats.tls_roots", &raw.tls_roots, servers.are_tls())?;
         Some(Some(Nats {
-            servers: servers?,
+            servers,
+            // The client reads it at each connection, so a renewed one is followed.
+            roots: roots.map(|_| PathBuf::from(&raw.tls_roots)),
             replicas: usize::try_from(replicas?).ok()?,
         }))
     }

@@ -9,7 +9,7 @@ use super::ConfigError;
 use super::layers::{DEFAULTS, Layers, variable_of, words};
 
 /// Keys whose values are never printed. A test compares them with the types of the values.
-const SECRETS: [&str; 10] = [
+const SECRETS: [&str; 11] = [
     "alarms.webhook_secret",
     "console.database_url",
     "console.provider",
@@ -20,6 +20,7 @@ const SECRETS: [&str; 10] = [
     "media.s3_secret_key",
     "nats.url",
     "redis.url",
+    "telemetry.otlp_headers",
 ];
 
 /// What the end of a key's name says about its value.

@@ -12,9 +12,24 @@ use crate::files;
 
 /// What the name of an environment variable begins with.
 const ENVIRONMENT_PREFIX: &str = "TRUNKLINE__";
-/// A variable that every OpenTelemetry program knows, and our key for it. Our own name wins.
-const COLLECTOR_VARIABLE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-const COLLECTOR_KEY: (&str, &str) = ("telemetry", "otlp_endpoint");
+/// Variables that every OpenTelemetry program knows, and our key of `[telemetry]` for each. Our own name wins.
+const COLLECTOR_VARIABLES: [(&str, &str); 2] = [
+    ("OTEL_EXPORTER_OTLP_ENDPOINT", "otlp_endpoint"),
+    ("OTEL_EXPORTER_OTLP_HEADERS", "otlp_headers"),
+];
+const COLLECTOR_SECTION: &str = "telemetry";
+/// Secrets that may be in a file: the key with `_file` behind it names that. Those of the database, of payments and of
+/// sign-in providers have keys of their own.
+const IN_FILES: [&str; 7] = [
+    "alarms.webhook_secret",
+    "mail.smtp",
+    "media.s3_access_key",
+    "media.s3_secret_key",
+    "nats.url",
+    "redis.url",
+    "telemetry.otlp_headers",
+];
+const MAX_SECRET_BYTES: u64 = 4_096;
 
 /// Every key with its default and a comment.
 pub(crate) const DEFAULTS: &str = include_str!("../../config.default.toml");
@@ -34,7 +49,7 @@ pub(super) struct Layers {
 pub(crate) fn environment() -> Vec<(String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| name.starts_with(ENVIRONMENT_PREFIX) || name == COLLECTOR_VARIABLE)
+        .filter(|(name, _)| name.starts_with(ENVIRONMENT_PREFIX) || collector_key(name).is_some())
         .collect()
 }
 
@@ -74,14 +89,16 @@ impl Layers {
             Ok(None) => {}
             Err(finding) => findings.push(finding),
         }
-        let (known, own): (Vec<_>, Vec<_>) = environment
-            .iter()
-            .partition(|(name, _)| name == COLLECTOR_VARIABLE);
-        for (name, value) in known {
-            let (section, key) = COLLECTOR_KEY;
-            let laid = layers.lay(section, key, Value::String(value.clone()), name);
-            findings.extend(laid.map_err(|problem| finding(key, name, problem)).err());
+        for (name, value) in environment {
+            if let Some(key) = collector_key(name) {
+                let value = Value::String(value.clone());
+                let laid = layers.lay(COLLECTOR_SECTION, key, value, name);
+                findings.extend(laid.map_err(|problem| finding(key, name, problem)).err());
+            }
         }
+        let own = environment
+            .iter()
+            .filter(|(name, _)| collector_key(name).is_none());
         for (name, value) in own {
             findings.extend(layers.lay_variable(name, value).err());
         }
@@ -121,13 +138,16 @@ impl Layers {
                 findings.push(finding(&section, name, self.unknown(&section)));
                 continue;
             };
-            for (key, value) in keys {
+            for (key, value) in keys.clone() {
                 let path = format!("{section}.{key}");
-                findings.extend(
-                    self.lay(&section, &key, value, name)
-                        .map_err(|problem| finding(&path, name, problem))
-                        .err(),
-                );
+                let laid = match secret_of(&path) {
+                    Some(secret) if keys.contains_key(after_dot(secret)) => {
+                        Err(format!("{secret} is set too: keep one of them"))
+                    }
+                    Some(secret) => self.lay_secret(secret, value.as_str().unwrap_or(""), name),
+                    None => self.lay(&section, &key, value, name),
+                };
+                findings.extend(laid.map_err(|problem| finding(&path, name, problem)).err());
             }
         }
         findings
@@ -139,6 +159,9 @@ impl Layers {
             .to_lowercase()
             .replace("__", ".");
         let to_finding = |problem| finding(&path, name, problem);
+        if let Some(secret) = secret_of(&path) {
+            return self.lay_secret(secret, text, name).map_err(to_finding);
+        }
         let (section, key) = path
             .split_once('.')
             .ok_or_else(|| to_finding(self.unknown(&path)))?;
@@ -147,6 +170,23 @@ impl Layers {
             .ok_or_else(|| to_finding(self.unknown(&path)))?;
         let value = read_as(default, text).map_err(to_finding)?;
         self.lay(section, key, value, name).map_err(to_finding)
+    }
+
+    /// Lays the content of a file over a secret.
+    fn lay_secret(&mut self, secret: &str, file: &str, origin: &str) -> Result<(), String> {
+        if file.is_empty() {
+            return Ok(());
+        }
+        let text = files::read_bounded(Path::new(file), MAX_SECRET_BYTES);
+        let text = text.map_err(|error| format!("cannot read {file:?}: {error}"))?;
+        let section = secret.split('.').next().unwrap_or(secret);
+        let value = Value::String(text.trim().to_owned());
+        self.lay(
+            section,
+            after_dot(secret),
+            value,
+            &format!("{file} ({origin})"),
+        )
     }
 
     fn lay(&mut self, section: &str, key: &str, value: Value, origin: &str) -> Result<(), String> {
@@ -186,6 +226,24 @@ impl Layers {
         }
         format!("unknown key; [{section}] has {}", near.join(", "))
     }
+}
+
+/// Our key of `[telemetry]` for a variable of OpenTelemetry.
+fn collector_key(variable: &str) -> Option<&'static str> {
+    let mut known = COLLECTOR_VARIABLES.iter();
+    known
+        .find(|(name, _)| *name == variable)
+        .map(|(_, key)| *key)
+}
+
+/// The secret whose file a key names.
+fn secret_of(path: &str) -> Option<&'static str> {
+    let secret = path.strip_suffix("_file")?;
+    IN_FILES.into_iter().find(|known| *known == secret)
+}
+
+fn after_dot(path: &str) -> &str {
+    path.split_once('.').map_or(path, |(_, key)| key)
 }
 
 impl RawConfig {

@@ -27,22 +27,18 @@ impl Check<'_> {
         if url.is_empty() {
             return timeout.map(|_| None);
         }
-        // The value may hold a password, so it is not repeated.
-        let problem = if url.starts_with("rediss://") {
-            Some(
-                "TLS to Redis is not spoken yet: use redis:// in a private network, or through a tunnel",
-            )
-        } else if url.starts_with("redis://") {
-            None
-        } else {
-            Some("must be an address such as redis://127.0.0.1:6379")
-        };
-        if let Some(problem) = problem {
+        let is_tls = url.starts_with("rediss://");
+        if !is_tls && !url.starts_with("redis://") {
+            // The value may hold a password, so it is not repeated.
+            let problem =
+                "must be an address such as redis://127.0.0.1:6379 or, for TLS, rediss://host:6380";
             self.say("redis.url", problem.to_owned());
             return None;
         }
+        let roots = self.tls_roots("redis.tls_roots", &raw.tls_roots, is_tls)?;
         Some(Some(Redis {
             url: Secret::new(url.to_owned()),
+            roots: roots.map(String::into_bytes),
             timeout: Duration::from_millis(timeout?),
         }))
     }

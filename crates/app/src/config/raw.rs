@@ -131,6 +131,7 @@ pub(super) struct RawUpstream {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawTelemetry {
     pub(super) otlp_endpoint: String,
+    pub(super) otlp_headers: Secret,
     pub(super) sample_per_thousand: i64,
 }
 
@@ -214,6 +215,7 @@ pub(super) struct RawAlarms {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawNats {
     pub(super) url: Secret,
+    pub(super) tls_roots: String,
     pub(super) replicas: i64,
 }
 
@@ -238,6 +240,7 @@ pub(super) struct RawWebhooks {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawRedis {
     pub(super) url: Secret,
+    pub(super) tls_roots: String,
     pub(super) timeout_ms: i64,
 }
 

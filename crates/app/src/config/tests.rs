@@ -87,7 +87,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     let keys = Layers::read(Some(Path::new("/dev/null")), &[])
         .unwrap()
         .keys();
-    assert_eq!(keys.len(), 90, "{keys:?}");
+    assert_eq!(keys.len(), 93, "{keys:?}");
     // One good value for each key, so that a key without a row here fails the test.
     let good = [
         ("edge.listen", "127.0.0.1:1"),
@@ -170,11 +170,14 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("alarms.wait_seconds", "34"),
         ("alarms.account_usd", "6.50"),
         ("alarms.account_calls", "35"),
+        ("telemetry.otlp_headers", "authorization=Bearer%20psst"),
         ("nats.url", "nats://u:p@h:4222"),
+        ("nats.tls_roots", "/nowhere"),
         ("nats.replicas", "3"),
         ("events.max_connections", "26"),
         ("events.max_connections_per_account", "27"),
         ("redis.url", "redis://:psst@cache:6379"),
+        ("redis.tls_roots", "/nowhere"),
         ("redis.timeout_ms", "26"),
         ("limits.requests_per_minute", "27"),
         ("limits.concurrent_calls", "28"),

@@ -13,6 +13,7 @@ use trunkline_store::route_health;
 use trunkline_worker::JobContext;
 
 use super::listeners::{ConsoleDeps, Listeners};
+use crate::handover::Passable;
 
 /// A node without a heartbeat for this long is considered dead by its peers.
 const DEAD_AFTER: Duration = Duration::from_secs(120);
@@ -24,6 +25,9 @@ pub(super) struct Background {
     /// True when another process has registered this node's next epoch.
     pub(super) replaced: watch::Receiver<bool>,
     stop_listening: watch::Sender<bool>,
+    handed_over: watch::Sender<bool>,
+    /// What a successor gets.
+    pub(super) passed: Vec<Passable>,
     stop_fresh: oneshot::Sender<()>,
     stop_jobs: watch::Sender<bool>,
     tasks: JoinSet<()>,
@@ -46,6 +50,7 @@ impl Background {
         let (stop_jobs, jobs) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let console = console.map(|deps| deps.open(gateway, &jobs, &mut tasks));
+        let (handed_over, passed) = (listeners.handed_over.clone(), listeners.passed.clone());
         listeners.open(gateway, console, &stopped, &mut tasks);
         let (stop_fresh, replaced) = keep_fresh(&mut tasks, gateway);
         start_keeping(&mut tasks, gateway, keeper, author, data, &jobs);
@@ -55,6 +60,8 @@ impl Background {
         Self {
             replaced,
             stop_listening,
+            handed_over,
+            passed,
             stop_fresh,
             stop_jobs,
             tasks,
@@ -67,6 +74,11 @@ impl Background {
         F: Future<Output = ()> + Send + 'static,
     {
         self.tasks.spawn(run(self.stop_jobs.subscribe()));
+    }
+
+    /// Leaves new connections to another process.
+    pub(super) fn hand_over(&self) {
+        self.handed_over.send_replace(true);
     }
 
     /// Takes no new connections.

@@ -14,7 +14,9 @@ use trunkline_console::{
 };
 use trunkline_db::{Database, SystemClock};
 use trunkline_edge::authenticate::KeyOwner;
-use trunkline_edge::listener::{BoundListener, EdgeSettings, MountedService, caller_address};
+use trunkline_edge::listener::{
+    BoundListener, EdgeSettings, ListeningSocket, MountedService, caller_address,
+};
 use trunkline_gateway::{Router, Services, admin_listener};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_payments::Payments;
@@ -22,18 +24,32 @@ use trunkline_store::Network;
 use trunkline_store::tasks::Task;
 use trunkline_upstream::Client;
 
+use crate::handover::{Listener, ListenerAt, Passable};
+
 /// Bound listeners, before they serve.
 pub(super) struct Listeners {
     /// None if no calls are answered here.
     edge: Option<BoundListener>,
     console: ConsoleAt,
-    admin: TcpListener,
+    admin: ListeningSocket,
+    /// True when another process accepts the connections.
+    pub(super) handed_over: watch::Sender<bool>,
+    /// What a successor gets.
+    pub(super) passed: Vec<Passable>,
+}
+
+/// Sockets that are opened one by one.
+struct Sockets {
+    /// Those of the process before; none where this one is the first.
+    inherited: Vec<(ListenerAt, std::net::TcpListener)>,
+    handed_over: watch::Receiver<bool>,
+    passed: Vec<Passable>,
 }
 
 enum ConsoleAt {
     Nowhere,
     Edge,
-    Own(TcpListener),
+    Own(ListeningSocket),
 }
 
 /// Where they are; none for what this node does not do.
@@ -47,9 +63,23 @@ pub(super) struct Addresses {
 // === impl Listeners ===
 
 impl Listeners {
-    pub(super) async fn bind(addresses: Addresses, settings: EdgeSettings) -> anyhow::Result<Self> {
+    /// Takes the addresses, with the sockets of the process before where it listened there.
+    pub(super) async fn bind(
+        addresses: Addresses,
+        settings: EdgeSettings,
+        inherited: Vec<(ListenerAt, std::net::TcpListener)>,
+    ) -> anyhow::Result<Self> {
+        let (handed_over, watched) = watch::channel(false);
+        let mut sockets = Sockets {
+            inherited,
+            handed_over: watched,
+            passed: Vec::new(),
+        };
         let edge = match addresses.edge {
-            Some(address) => Some(BoundListener::bind(address, settings).await?),
+            Some(address) => {
+                let socket = sockets.open(Listener::Edge, address).await?;
+                Some(BoundListener::on(socket, settings)?)
+            }
             None => None,
         };
         let console = match addresses.console {
@@ -58,12 +88,15 @@ impl Listeners {
             Some(address) if Some(address) == addresses.edge && address.port() != 0 => {
                 ConsoleAt::Edge
             }
-            Some(address) => ConsoleAt::Own(bind(address).await?),
+            Some(address) => ConsoleAt::Own(sockets.open(Listener::Console, address).await?),
         };
+        let admin = sockets.open(Listener::Admin, addresses.admin).await?;
         Ok(Self {
             edge,
             console,
-            admin: bind(addresses.admin).await?,
+            admin,
+            handed_over,
+            passed: sockets.passed,
         })
     }
 
@@ -222,7 +255,33 @@ fn guest(console: Console) -> MountedService {
     }
 }
 
-async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let listener = TcpListener::bind(address).await;
-    listener.with_context(|| format!("cannot listen on {address}"))
+// === impl Sockets ===
+
+impl Sockets {
+    /// The socket of the process before for this listener and address, or a new one.
+    async fn open(
+        &mut self,
+        listener: Listener,
+        configured: SocketAddr,
+    ) -> anyhow::Result<ListeningSocket> {
+        let at = ListenerAt {
+            listener,
+            configured,
+        };
+        let place = self.inherited.iter().position(|(there, _)| *there == at);
+        let socket = match place.map(|place| self.inherited.swap_remove(place)) {
+            Some((_, socket)) => {
+                socket.set_nonblocking(true)?;
+                TcpListener::from_std(socket)
+            }
+            None => TcpListener::bind(configured).await,
+        };
+        let socket = socket.with_context(|| format!("cannot listen on {configured}"))?;
+        let socket = ListeningSocket::new(socket, self.handed_over.clone());
+        self.passed.push(Passable {
+            at,
+            socket: socket.downgrade(),
+        });
+        Ok(socket)
+    }
 }
