@@ -170,6 +170,14 @@ price-reload changes="100":
 streams count="1000" seconds="300":
     TRUNKLINE_STREAMS={{ count }} TRUNKLINE_STREAMS_SECONDS={{ seconds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::streams::/)'
 
+# Upgrades of one host under load, by descriptor passing: 0 refused connections, 0 cut streams, 0 lost charges. Long form: 1,000 open streams, 200 calls a second.
+upgrade-drill streams="1000" rate="200" upgrades="3" seconds="120":
+    ulimit -n $(ulimit -Hn); TRUNKLINE_UPGRADE_STREAMS={{ streams }} TRUNKLINE_UPGRADE_RATE={{ rate }} TRUNKLINE_UPGRADES={{ upgrades }} TRUNKLINE_UPGRADE_SECONDS={{ seconds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::upgrade::an_operator/)'
+
+# Backup under load and restore on a bare cluster by the commands of docs/operate/backup.md; prints seconds and charges lost. Long form: minutes of load.
+restore-drill seconds="60" clients="16":
+    TRUNKLINE_RESTORE_SECONDS={{ seconds }} TRUNKLINE_RESTORE_CLIENTS={{ clients }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::restore_drill::/)'
+
 # Connections that follow events on one node, the memory they take and how fast all hear: long form, ten thousand.
 events connections="10000":
     ulimit -n $(ulimit -Hn); TRUNKLINE_EVENT_READERS={{ trim_start_match(connections, "connections=") }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-gateway) & test(/^events::many::/)'
@@ -261,6 +269,22 @@ package-check:
 # The software bill of materials (CycloneDX), in target/package; the same tree gives the same file.
 sbom *words:
     ./scripts/sbom {{ words }}
+
+# Known vulnerabilities of what is built, from RustSec or the mirror that TRUNKLINE_ADVISORIES names.
+advisories:
+    ./scripts/advisories
+
+# Signs what is in target/package with minisign and verifies it: `just sign KEY`, `just sign --verify PUB`.
+sign *words:
+    ./scripts/sign {{ words }}
+
+# Two builds of the profile dist from nothing are the same bytes.
+reproducible profile="dist":
+    ./scripts/reproducible {{ profile }}
+
+# The executable for aarch64 Linux, by Debian's cross compiler.
+cross profile="dist":
+    ./scripts/cross {{ profile }}
 
 # From the Debian package in a clean Debian to a charged call, by the commands of docs/operate/quickstart.md (root).
 package-drill *words:

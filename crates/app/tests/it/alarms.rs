@@ -1,5 +1,7 @@
 //! Alarms by email and webhook, without Prometheus: a thing is broken, and the operator hears of it.
 
+mod each;
+
 use std::io::Write as _;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -19,24 +21,24 @@ use crate::faults::process_harness::ProcessHarness;
 const PATIENCE: Duration = Duration::from_secs(90);
 /// 32 bytes, and the same as the scheme writes them.
 const SECRET: &str = "01234567890123456789012345678901";
-const ENCODED: &str = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
+pub(crate) const ENCODED: &str = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
 
 /// One message that arrived.
 #[derive(Debug, Clone)]
-struct Message {
+pub(crate) struct Message {
     head: String,
     body: String,
 }
 
 /// A receiver of an operator.
-struct Receiver {
-    url: &'static str,
+pub(crate) struct Receiver {
+    pub(crate) url: &'static str,
     messages: Arc<Mutex<Vec<Message>>>,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Receiver {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/alarms", listener.local_addr().unwrap());
         let messages = Arc::new(Mutex::new(Vec::new()));
@@ -66,7 +68,7 @@ impl Receiver {
     }
 
     /// Waits for a message of this type about this alarm.
-    async fn reported(&self, kind: &str, name: &str) -> Message {
+    pub(crate) async fn reported(&self, kind: &str, name: &str) -> Message {
         let began = Instant::now();
         loop {
             let messages = self.messages();

@@ -3,20 +3,22 @@
 
 mod chat_chaos;
 mod checker;
-mod client_view;
+pub(crate) mod client_view;
 mod cluster;
 mod fault_matrix;
-mod formats;
+pub(crate) mod formats;
 mod load;
 mod losses;
 mod media;
 mod neighbours;
 mod price_reload;
-mod prices;
+pub(crate) mod prices;
 pub(crate) mod process_harness;
+mod restore_drill;
 mod silent_sockets;
 mod social;
 mod streams;
+mod upgrade;
 mod video_chaos;
 
 /// How many, or how long: the size of the gate, or what a recipe of the long form sets.

@@ -15,6 +15,7 @@ use trunkline_store::sealed::{self, SealedColumn};
 use uuid::Uuid;
 
 use crate::admin_cli::AdminCli;
+use crate::alarms::{ENCODED, Receiver};
 use crate::dev::Dev;
 use crate::sdk::customer::{Sent, send_bytes};
 
@@ -247,7 +248,13 @@ async fn a_node_reads_a_rotated_keyring_anew_and_one_with_an_older_file_is_not_r
         .create(&trunkline_keyring::Document::parse(&old).unwrap())
         .unwrap();
     let follows = Dev::started(Command::from(serve(&cli, FILE))).await;
-    let forgotten = Dev::started(Command::from(serve(&cli, "old.toml"))).await;
+    let receiver = Receiver::start().await;
+    let mut command = serve(&cli, "old.toml");
+    command
+        .env("TRUNKLINE__ALARMS__WEBHOOK_URL", receiver.url)
+        .env("TRUNKLINE__ALARMS__WEBHOOK_SECRET", ENCODED)
+        .env("TRUNKLINE__ALARMS__WAIT_SECONDS", "1");
+    let forgotten = Dev::started(Command::from(command)).await;
     becomes(&follows, 200).await;
     becomes(&forgotten, 200).await;
     let (rotated, output) = done(&cli, &["keyring", "rotate"]);
@@ -256,6 +263,7 @@ async fn a_node_reads_a_rotated_keyring_anew_and_one_with_an_older_file_is_not_r
     assert!(why.contains("keyring of this node is older"), "{why}");
     let numbers = admin(&forgotten, "/metrics").await.text();
     assert!(numbers.contains("trunkline_keyring_lags 1"), "{numbers}");
+    receiver.reported("alarm.firing", "keyring_lags").await;
     let (resealed, output) = done(&cli, &["keyring", "reseal"]);
     assert!(resealed, "{output}");
     becomes(&follows, 200).await;

@@ -39,6 +39,8 @@ mod limits;
 #[cfg(test)]
 mod money;
 #[cfg(test)]
+mod operator_page;
+#[cfg(test)]
 mod payments;
 #[cfg(test)]
 mod people;
@@ -46,6 +48,8 @@ mod people;
 mod platforms;
 #[cfg(test)]
 mod prices;
+#[cfg(test)]
+mod runbook;
 #[cfg(test)]
 mod sdk;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod fixtures;
 mod generation_fixtures;
+mod successor;
 
 use std::net::{SocketAddr, TcpListener};
 use std::process::Stdio;
@@ -48,6 +49,9 @@ pub(crate) struct ProcessHarness {
     /// Where the gateway tells its numbers.
     pub(crate) admin: Option<SocketAddr>,
     gateway: Option<Child>,
+    /// The process that took over from it, where one did, and those before it.
+    successor: Option<successor::Process>,
+    replaced: Vec<successor::Process>,
     /// Whether the gateway reaches its database through the wire.
     wired: bool,
     environment: Vec<(&'static str, &'static str)>,
@@ -80,6 +84,16 @@ impl ProcessHarness {
 
     pub(crate) async fn with(settings: OwnSettings, wired: bool) -> Self {
         Self::set(settings, wired, &[]).await
+    }
+
+    /// One with these settings in the environment.
+    pub(crate) async fn with_environment(environment: &[(&'static str, &'static str)]) -> Self {
+        Self::set(OwnSettings::default(), false, environment).await
+    }
+
+    /// The same, not started yet.
+    pub(crate) async fn furnished_with(environment: &[(&'static str, &'static str)]) -> Self {
+        Self::furnished(OwnSettings::default(), false, environment).await
     }
 
     /// One that sells social data, with these settings in the environment.
@@ -188,6 +202,8 @@ impl ProcessHarness {
             folder,
             admin: None,
             gateway: None,
+            successor: None,
+            replaced: Vec::new(),
             wired,
             environment: environment.to_vec(),
             descriptors: None,
@@ -250,7 +266,6 @@ impl ProcessHarness {
             .args(["serve", "--json", "--config", "/dev/null"])
             .args(["--roles", self.roles])
             .current_dir(self.folder.path())
-            .env("TRUNKLINE__DATABASE__URL", url.reveal())
             // A process that is started again is the same node and ends what the one before had open.
             .env("TRUNKLINE__NODE__NAME", "node-1")
             .env("TRUNKLINE__EDGE__LISTEN", address.to_string())
@@ -270,7 +285,38 @@ impl ProcessHarness {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .kill_on_drop(true);
+        let in_file = |(name, _): &(&str, &str)| *name == "TRUNKLINE__DATABASE__URL_FILE";
+        if !self.environment.iter().any(in_file) {
+            command.env("TRUNKLINE__DATABASE__URL", url.reveal());
+        }
         command
+    }
+
+    /// A process of another name on another database, with this keyring.
+    pub(crate) async fn node_on(
+        &self,
+        postgres: &Postgres,
+        keyring: &std::path::Path,
+    ) -> SecondNode {
+        let address = free_address();
+        let log = self.folder.path().join("other.log");
+        let url = postgres.direct_url(Role::Data);
+        let mut gateway = self
+            .command(address)
+            .env("TRUNKLINE__NODE__NAME", "node-2")
+            .env("TRUNKLINE__DATABASE__URL", url.reveal())
+            .env("TRUNKLINE__KEYRING__FILE", keyring)
+            .stderr(std::fs::File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let line = first_line(&mut gateway).await;
+        let admin = admin_of(&line).unwrap_or_else(|| panic!("it does not start: {line}"));
+        SecondNode {
+            address,
+            admin,
+            log,
+            _gateway: gateway,
+        }
     }
 
     /// A process of another name beside it, which writes its log into a file.
@@ -311,6 +357,9 @@ impl ProcessHarness {
 
     /// The gateway's process.
     pub(crate) fn pid(&self) -> u32 {
+        if let Some(successor) = &self.successor {
+            return successor.pid();
+        }
         self.gateway.as_ref().and_then(Child::id).expect("it runs")
     }
 

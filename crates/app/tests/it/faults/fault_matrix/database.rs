@@ -11,6 +11,8 @@ use super::{Scene, all_end};
 use crate::faults::client_view::{ClientView, reported};
 use crate::faults::formats::Pair;
 use crate::faults::process_harness::{CHARGES, ProcessHarness};
+use crate::operator_page::{Page, nothing};
+use crate::runbook;
 
 /// How long an answer that is done waits for its charge to be written, and a little more.
 const SETTLEMENT: Duration = Duration::from_secs(10);
@@ -125,16 +127,35 @@ async fn a_full_disk_refuses_calls_loses_nothing_and_heals_when_there_is_space()
         }
     }
     assert_eq!(failed, Some(ClientView::Failed(AWAY.to_owned())));
-    std::fs::remove_file(&ballast).unwrap();
-    if !scene.harness.postgres.runs() {
-        scene.harness.postgres.start();
-    }
+    let (page, postgres) = (Page::open("runbook/full-disk.md"), &scene.harness.postgres);
+    let mut operator = runbook::shell(&scene.harness, postgres);
+    operator.replace(
+        "/var/lib/postgresql",
+        postgres.folder().display().to_string(),
+    );
+    operator.run(page.block("df -h"), nothing).await;
+    let start = page.block("sudo systemctl start postgresql");
+    operator
+        .run(start, async |request| {
+            assert_eq!(request, "systemctl start postgresql");
+            if !postgres.runs() {
+                postgres.start();
+            }
+        })
+        .await;
     super::reached("it serves", async || {
         let prompt = "[[id:probe]] [[fault:status:500]]";
         scene.reported(Pair::CHAT, prompt, false).await
             == ClientView::Failed("upstream_error".to_owned())
     })
     .await;
+    operator
+        .run(page.block("curl -sS --retry 60"), nothing)
+        .await;
+    operator
+        .run(page.block("sudo -u postgres psql"), nothing)
+        .await;
+    page.is_run();
     spent += scene.serves_again("after").await;
     scene.spent(spent).await;
 }
