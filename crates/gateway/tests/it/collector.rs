@@ -20,6 +20,9 @@ use tokio::net::TcpListener;
 /// Answers with this status never come.
 pub(crate) const SILENT: u16 = 0;
 
+/// What it wants to see with every request.
+pub(crate) const COLLECTOR_TOKEN: &str = "Bearer collector";
+
 #[derive(Clone)]
 pub(crate) struct Collector {
     pub(crate) url: String,
@@ -55,6 +58,8 @@ impl Collector {
         assert_eq!(request.uri().path(), "/v1/traces");
         let content_type = request.headers().get("content-type").cloned();
         assert_eq!(content_type.unwrap(), "application/x-protobuf");
+        let token = request.headers().get("authorization").cloned();
+        assert_eq!(token.unwrap(), COLLECTOR_TOKEN);
         let body = request.into_body().collect().await.unwrap().to_bytes();
         let status = self.status.load(Ordering::SeqCst);
         if status == SILENT {

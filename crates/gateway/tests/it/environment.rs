@@ -12,6 +12,7 @@ use trunkline_types::Secret;
 use trunkline_upstream::Client;
 use trunkline_upstream::safe_fetch::{SafeFetchSettings, SafeFetcher};
 
+use crate::collector::COLLECTOR_TOKEN;
 use crate::options::{OtherEngines, TestOptions};
 
 /// Fetches from this machine too: simulators stand where the internet would be.
@@ -105,7 +106,10 @@ pub(crate) fn trace_to(
 ) -> Telemetry {
     let settings = TelemetrySettings {
         endpoint: collector.parse().unwrap(),
-        headers: http::HeaderMap::new(),
+        headers: http::HeaderMap::from_iter([(
+            http::header::AUTHORIZATION,
+            http::HeaderValue::from_static(COLLECTOR_TOKEN),
+        )]),
         sample_per_thousand,
         node: "n1".to_owned(),
     };

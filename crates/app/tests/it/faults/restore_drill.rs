@@ -224,7 +224,8 @@ async fn archived(postgres: &Postgres) {
         .ask("SELECT pg_walfile_name(pg_switch_wal())")
         .await;
     let query = format!(
-        "SELECT coalesce(last_archived_wal >= '{}', false)::text FROM pg_stat_archiver",
+        "SELECT coalesce(last_archived_wal >= '{}' AND last_archived_wal NOT LIKE '%.backup', false)::text
+         FROM pg_stat_archiver",
         ended[0]
     );
     while postgres.ask(&query).await != ["true"] {

@@ -2,6 +2,7 @@
 //! Short in the gate; `just upgrade-drill` runs the long form.
 
 use std::net::SocketAddr;
+use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -205,7 +206,13 @@ async fn an_operator_upgrades_one_host_and_no_client_notices() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_process_that_cannot_start_leaves_the_old_one_serving() {
-    let mut harness = ProcessHarness::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("notify");
+    // As systemd listens to a service of Type=notify.
+    let manager = UnixDatagram::bind(&place).unwrap();
+    manager.set_nonblocking(true).unwrap();
+    let setting = [("NOTIFY_SOCKET", kept(place.display()))];
+    let mut harness = ProcessHarness::with_environment(&setting).await;
     let client = Client::new(Duration::from_secs(5)).unwrap();
     let broken = harness.folder.path().join("providers/broken.toml");
     std::fs::write(&broken, "this is no provider").unwrap();
@@ -229,6 +236,7 @@ async fn a_new_process_that_cannot_start_leaves_the_old_one_serving() {
          VALUES (99990101000000, 'later', decode(repeat('00', 48), 'hex')) RETURNING name";
     harness.postgres.ask(later).await;
     let mut before = harness.upgrade_gateway().await;
+    let after = harness.pid();
     calls.push(
         call(
             &client,
@@ -256,6 +264,27 @@ async fn a_new_process_that_cannot_start_leaves_the_old_one_serving() {
     }
     assert_eq!(harness.postgres.ask(live).await, ["node-1.2"]);
     judge(&harness, &calls).await;
+    let expected = [
+        "READY=1".to_owned(),
+        "RELOADING=1".to_owned(),
+        "READY=1".to_owned(),
+        "RELOADING=1".to_owned(),
+        format!("MAINPID={after}"),
+        "RELOADING=1".to_owned(),
+        "READY=1".to_owned(),
+    ];
+    assert_eq!(states(&manager), expected, "the manager follows");
+}
+
+/// The first line of everything that a manager received.
+fn states(manager: &UnixDatagram) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut text = [0; 2_048];
+    while let Ok(length) = manager.recv(&mut text) {
+        let text = String::from_utf8_lossy(&text[..length]).into_owned();
+        found.push(text.lines().next().unwrap_or_default().to_owned());
+    }
+    found
 }
 
 /// Text that lives as long as the tests, for settings of a harness.
