@@ -273,16 +273,22 @@ async fn a_new_process_that_cannot_start_leaves_the_old_one_serving() {
         "RELOADING=1".to_owned(),
         "READY=1".to_owned(),
     ];
-    assert_eq!(states(&manager), expected, "the manager follows");
+    let received = states(&manager, expected.len()).await;
+    assert_eq!(received, expected, "the manager follows");
 }
 
-/// The first line of everything that a manager received.
-fn states(manager: &UnixDatagram) -> Vec<String> {
-    let mut found = Vec::new();
+/// The first lines of what a manager received, waiting for so many.
+async fn states(manager: &UnixDatagram, count: usize) -> Vec<String> {
+    let (mut found, began) = (Vec::new(), Instant::now());
     let mut text = [0; 2_048];
-    while let Ok(length) = manager.recv(&mut text) {
-        let text = String::from_utf8_lossy(&text[..length]).into_owned();
-        found.push(text.lines().next().unwrap_or_default().to_owned());
+    while found.len() < count && began.elapsed() < GONE_WITHIN {
+        match manager.recv(&mut text) {
+            Ok(length) => {
+                let text = String::from_utf8_lossy(&text[..length]).into_owned();
+                found.push(text.lines().next().unwrap_or_default().to_owned());
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
     }
     found
 }
