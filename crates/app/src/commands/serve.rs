@@ -41,6 +41,15 @@ struct Signals {
 
 /// Serves until SIGTERM, SIGINT, another process of the same name, or a successor that SIGHUP requests.
 pub(super) async fn run(
+    config: Config,
+    options: &ServeArguments,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    // In a box: it is large, and waits only once.
+    Box::pin(serve(config, options, output)).await
+}
+
+async fn serve(
     mut config: Config,
     options: &ServeArguments,
     output: &Output,

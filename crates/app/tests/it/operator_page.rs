@@ -206,6 +206,6 @@ impl Shell {
 }
 
 /// For blocks that ask nothing of the machine.
-pub(crate) async fn nothing(request: &str) {
+pub(crate) fn nothing(request: &str) -> std::future::Ready<()> {
     panic!("{request} is not expected here");
 }
