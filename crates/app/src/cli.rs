@@ -201,8 +201,8 @@ Examples:
 The database login needs the role trunkline_data, and one that serves the console trunkline_console
 too (console.database_url). While no operator account exists, each start prints a link that creates
 the first one. SIGTERM lets running calls finish
-within edge.drain_seconds. SIGHUP starts the executable anew, hands it the listening sockets when it is
-ready, and lets running calls finish here.
+within edge.drain_seconds. SIGHUP starts the executable anew, hands over the listening sockets, and lets
+running calls finish here.
 
 Examples:
   trunkline serve
