@@ -11,16 +11,17 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// Sockets that one message may carry, and bytes of its text.
+/// Sockets that one message may carry, bytes that are enough for these and their header, and bytes of its text.
 const MAX_SOCKETS: usize = 8;
+const CARRIED_BYTES: usize = 128;
 const MAX_TEXT: usize = 4_096;
 
 /// Sends a text and sockets in one message.
 pub fn send_sockets(to: &UnixStream, text: &[u8], sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
-    if text.is_empty() || text.len() > MAX_TEXT {
+    if text.is_empty() || text.len() > MAX_TEXT || sockets.len() > MAX_SOCKETS {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_SOCKETS))];
+    let mut space = [MaybeUninit::uninit(); CARRIED_BYTES];
     let mut carried = SendAncillaryBuffer::new(&mut space);
     if !carried.push(SendAncillaryMessage::ScmRights(sockets)) {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -35,7 +36,7 @@ pub fn send_sockets(to: &UnixStream, text: &[u8], sockets: &[BorrowedFd<'_>]) ->
 /// Receives what [`send_sockets`] sent.
 pub fn receive_sockets(from: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     let mut text = vec![0; MAX_TEXT];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_SOCKETS))];
+    let mut space = [MaybeUninit::uninit(); CARRIED_BYTES];
     let mut carried = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(
         from,
