@@ -6,7 +6,6 @@ use http::header::HeaderValue;
 
 use crate::chat;
 use crate::endpoint::Endpoint;
-use crate::models;
 use crate::passthrough;
 use crate::recorded_request::RecordedRequest;
 use crate::refusal::Refusal;
@@ -55,7 +54,8 @@ async fn inside(recorded: RecordedRequest) -> VendorResult {
             passthrough::serve(recorded, Endpoint::Completions).await
         }
         "models" if !is_deployed && method == Method::GET => {
-            Ok(recorded.play(Script::json(200, None, models::list()), None))
+            let listed = recorded.state.listed_models();
+            Ok(recorded.play(Script::json(200, None, listed), None))
         }
         rest => match rest.strip_prefix("responses") {
             Some(behind) if !is_deployed => responses_api::serve(recorded, behind).await,

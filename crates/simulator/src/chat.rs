@@ -32,6 +32,9 @@ pub(crate) async fn complete(mut recorded: RecordedRequest) -> VendorResult {
         Ok(request) => request,
         Err(refusal) => return Ok(recorded.refuse(&refusal)),
     };
+    if recorded.state.withdrawn().models.contains(&request.model) {
+        return Ok(recorded.refuse(&Refusal::no_such_model(&request.model)));
+    }
     let prefix = prefix(&recorded, &body);
     drop(body);
     if let Some(refusal) = deployment::refused(&recorded, &request.directives, &request.model) {

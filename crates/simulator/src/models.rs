@@ -102,11 +102,11 @@ pub(crate) fn reasons(model: &str) -> bool {
     quirks(model).reasons
 }
 
-/// The list of models as JSON.
-pub(crate) fn list() -> String {
+/// The list of models as JSON, with some beside the usual ones.
+pub(crate) fn list<'a>(more: impl Iterator<Item = &'a str>) -> String {
     let list = List {
         object: "list",
-        data: LISTED.map(described).into(),
+        data: LISTED.into_iter().chain(more).map(described).collect(),
     };
     // A struct of texts always has a JSON form.
     serde_json::to_string(&list).unwrap_or_default()

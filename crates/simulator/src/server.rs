@@ -155,7 +155,8 @@ async fn route(recorded: RecordedRequest) -> VendorResult {
             Ok(recorded.play(Script::json(403, None, models::hidden()), None))
         }
         "/v1/models" if method == Method::GET => {
-            Ok(recorded.play(Script::json(200, None, models::list()), None))
+            let listed = recorded.state.listed_models();
+            Ok(recorded.play(Script::json(200, None, listed), None))
         }
         "/v1/chat/completions" | "/v1/models" => {
             refused(Refusal::wrong_method(method.as_str(), &path), recorded)

@@ -32,6 +32,8 @@ pub struct Settings {
     pub social: SocialSettings,
     /// Chat completions read beginnings of prompts from a cache of their key, as OpenAI's do.
     pub caches_prompts: bool,
+    /// Models that are listed beside its usual ones; their names begin as all of them do.
+    pub models: Vec<String>,
     /// Keys may not list models, as restricted ones of OpenAI's may not.
     pub hides_models: bool,
 }
@@ -60,6 +62,7 @@ impl Default for Settings {
             realtime: RealtimeSettings::default(),
             social: SocialSettings::default(),
             caches_prompts: false,
+            models: Vec::new(),
             hides_models: false,
         }
     }

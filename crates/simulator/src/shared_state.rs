@@ -1,5 +1,6 @@
 //! What all connections share: settings, rules, the truth and the numbers of requests.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,6 +12,7 @@ use crate::client_secrets::ClientSecrets;
 use crate::clock;
 use crate::fault::Plans;
 use crate::image_store::ImageStore;
+use crate::models;
 use crate::prompt_cache::PromptCache;
 use crate::prompt_memory::Memory;
 use crate::realtime_log::{RealtimeLog, RealtimeSettings};
@@ -29,6 +31,8 @@ pub(crate) struct SharedState {
     pub(crate) aws_keys: Vec<AwsKey>,
     /// Keys may not list models.
     pub(crate) hides_models: bool,
+    /// Models that are listed beside the usual ones.
+    pub(crate) models: Vec<String>,
     pub(crate) requests: RequestLog,
     /// Prefixes of prompts that Anthropic's models were asked to remember.
     pub(crate) prompts: PromptCache,
@@ -57,9 +61,17 @@ pub(crate) struct SharedState {
     /// Set before connections are ended, so that no client is recorded as gone.
     pub(crate) is_closing: AtomicBool,
     plans: Mutex<Plans>,
+    withdrawn: Mutex<Withdrawn>,
     responses: Mutex<ResponseStore>,
     numbers: AtomicU64,
     started_micros: u64,
+}
+
+/// What was taken away while it serves.
+#[derive(Debug, Default)]
+pub(crate) struct Withdrawn {
+    pub(crate) keys: BTreeSet<String>,
+    pub(crate) models: BTreeSet<String>,
 }
 
 /// Hexadecimal digits of an id, as long as the vendor's.
@@ -74,6 +86,7 @@ impl SharedState {
             keys: settings.keys,
             aws_keys: settings.aws_keys,
             hides_models: settings.hides_models,
+            models: settings.models,
             prompts: PromptCache::default(),
             requests: RequestLog::new(settings.max_requests),
             gemini: Memory::default(),
@@ -90,6 +103,7 @@ impl SharedState {
             stripe: StripeState::default(),
             is_closing: AtomicBool::new(false),
             plans: Mutex::default(),
+            withdrawn: Mutex::default(),
             responses: Mutex::default(),
             numbers: AtomicU64::new(0),
             started_micros,
@@ -146,8 +160,22 @@ impl SharedState {
         )
     }
 
-    /// No keys set means that every key is welcome.
+    /// No keys set means that every key is welcome that was not revoked.
     pub(crate) fn accepts(&self, key: &str) -> bool {
-        self.keys.is_empty() || self.keys.iter().any(|known| known == key)
+        let is_known = self.keys.is_empty() || self.keys.iter().any(|known| known == key);
+        is_known && !self.withdrawn().keys.contains(key)
+    }
+
+    pub(crate) fn withdrawn(&self) -> MutexGuard<'_, Withdrawn> {
+        self.withdrawn
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The list of models as JSON.
+    pub(crate) fn listed_models(&self) -> String {
+        let withdrawn = self.withdrawn();
+        let more = self.models.iter().map(String::as_str);
+        models::list(more.filter(|model| !withdrawn.models.contains(*model)))
     }
 }

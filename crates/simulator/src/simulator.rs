@@ -98,6 +98,26 @@ impl Simulator {
         self.state.plans().clear();
     }
 
+    /// Refuses a key from now on, or takes it again.
+    pub fn revoke_key(&self, key: &str, revoked: bool) {
+        let mut withdrawn = self.state.withdrawn();
+        if revoked {
+            withdrawn.keys.insert(key.to_owned());
+        } else {
+            withdrawn.keys.remove(key);
+        }
+    }
+
+    /// Takes a model of chat completions away, or gives it back.
+    pub fn remove_model(&self, model: &str, removed: bool) {
+        let mut withdrawn = self.state.withdrawn();
+        if removed {
+            withdrawn.models.insert(model.to_owned());
+        } else {
+            withdrawn.models.remove(model);
+        }
+    }
+
     /// A copy of all records, the running requests included, oldest first.
     #[must_use]
     pub fn requests(&self) -> Vec<RequestRecord> {
