@@ -35,7 +35,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 40] = [
+pub(crate) const MIGRATIONS: [Migration; 43] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -269,6 +269,21 @@ pub(crate) const MIGRATIONS: [Migration; 40] = [
         name: "alarms",
         sql: include_str!("../../../migrations/20261123060000_alarms.sql"),
         previous: Previous::Runs,
+    },
+    Migration {
+        version: 20261124400000,
+        name: "channel_health",
+        sql: include_str!("../../../migrations/20261124400000_channel_health.sql"),
+    },
+    Migration {
+        version: 20261124400100,
+        name: "account_routes",
+        sql: include_str!("../../../migrations/20261124400100_account_routes.sql"),
+    },
+    Migration {
+        version: 20261124400200,
+        name: "account_close",
+        sql: include_str!("../../../migrations/20261124400200_account_close.sql"),
     },
     Migration {
         version: 20261124600000,

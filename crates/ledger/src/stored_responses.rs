@@ -129,6 +129,16 @@ pub async fn newest_generated(
         .transpose()
 }
 
+/// Deletes all rows of an account.
+pub async fn purge_account(database: &Database, account: AccountId) -> Result<u64, DbError> {
+    let mut session = database.session().await?;
+    let done = sqlx::query("DELETE FROM ledger.idempotency WHERE account_id = $1")
+        .bind(account.number())
+        .execute(&mut *session)
+        .await?;
+    Ok(done.rows_affected())
+}
+
 /// Deletes rows older than a day, and rows of finished calls with generated keys after two minutes,
 /// a bounded number of each. Returns how many. Locked rows are skipped.
 pub async fn purge(database: &Database) -> Result<u64, DbError> {

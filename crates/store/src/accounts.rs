@@ -7,10 +7,11 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, Row as _};
 use time::OffsetDateTime;
 use trunkline_db::{DbError, Tx, from_sql_time, revision};
-use trunkline_types::{AccountId, Shard, Timestamp};
+use trunkline_types::{AccountId, Money, Shard, Timestamp};
 
+use crate::account_routes::AccountRoutes;
 use crate::limits::Rates;
-use crate::policy::AUTO_GROUP;
+use crate::policy::{AUTO_GROUP, RoutePolicy};
 use crate::table_checksum::TableChecksum;
 use crate::validation::{FieldError, Problem, check_name, check_word, check_words};
 
@@ -60,6 +61,8 @@ pub struct Account {
     pub aliases: BTreeMap<String, String>,
     /// What it may use in a minute and at once, over all its keys.
     pub rates: Rates,
+    /// Which routes it is served by.
+    pub routes: AccountRoutes,
     /// The number of its last change.
     pub revision: i64,
 }
@@ -115,7 +118,8 @@ pub async fn find(
 ) -> Result<Option<Account>, DbError> {
     let row = sqlx::query(
         "SELECT id, name, group_name, allowed_groups, shard, created_at, topped_up_at, closed_at, suspended_at,
-             aliases, requests_per_minute, tokens_per_minute, concurrent_calls, revision
+             aliases, requests_per_minute, tokens_per_minute, concurrent_calls, policy, max_input_nanos,
+             max_output_nanos, max_unit_nanos, residencies, upstream_zero_retention, revision
          FROM app.account WHERE id = $1",
     )
     .bind(id.number())
@@ -162,6 +166,33 @@ pub async fn set_group(
     Ok(done.rows_affected() == 1)
 }
 
+/// Sets which routes an account is served by, all of it. False if there is no such account.
+pub async fn set_routes(
+    tx: &mut Tx,
+    id: AccountId,
+    routes: &AccountRoutes,
+) -> Result<bool, CreateAccountError> {
+    let routes = routes.checked()?;
+    let number = revision::bump(tx, TOPIC).await?;
+    let done = sqlx::query(
+        "UPDATE app.account SET policy = $2, max_input_nanos = $3, max_output_nanos = $4, max_unit_nanos = $5,
+             residencies = $6, upstream_zero_retention = $7, revision = $8
+         WHERE id = $1",
+    )
+    .bind(id.number())
+    .bind(routes.policy.map(RoutePolicy::as_str))
+    .bind(routes.max_price.input.map(Money::nanos))
+    .bind(routes.max_price.output.map(Money::nanos))
+    .bind(routes.max_price.unit.map(Money::nanos))
+    .bind(routes.residencies)
+    .bind(routes.upstream_zero_retention)
+    .bind(number)
+    .execute(&mut **tx)
+    .await
+    .map_err(DbError::from)?;
+    Ok(done.rows_affected() == 1)
+}
+
 /// Has an account's keys refused, or accepted again. False, if it is so already or there is no such account.
 pub async fn set_suspended(tx: &mut Tx, id: AccountId, suspended: bool) -> Result<bool, DbError> {
     let number = revision::bump(tx, TOPIC).await?;
@@ -187,7 +218,8 @@ pub async fn search(
 ) -> Result<Vec<Account>, DbError> {
     let rows = sqlx::query(
         "SELECT id, name, group_name, allowed_groups, shard, created_at, topped_up_at, closed_at, suspended_at,
-             aliases, requests_per_minute, tokens_per_minute, concurrent_calls, revision
+             aliases, requests_per_minute, tokens_per_minute, concurrent_calls, policy, max_input_nanos,
+             max_output_nanos, max_unit_nanos, residencies, upstream_zero_retention, revision
          FROM app.account AS a
          WHERE a.id > $2 AND ($1 = '' OR strpos(lower(a.name), lower($1)) > 0 OR EXISTS (
              SELECT FROM app.member AS m JOIN app.person AS p ON p.id = m.person_id
@@ -212,7 +244,8 @@ pub async fn changed_since(
 ) -> Result<Vec<Account>, DbError> {
     let rows = sqlx::query(
         "SELECT id, name, group_name, allowed_groups, shard, created_at, topped_up_at, closed_at, suspended_at,
-             aliases, requests_per_minute, tokens_per_minute, concurrent_calls, revision
+             aliases, requests_per_minute, tokens_per_minute, concurrent_calls, policy, max_input_nanos,
+             max_output_nanos, max_unit_nanos, residencies, upstream_zero_retention, revision
          FROM app.account WHERE (revision, id) > ($1, $2) ORDER BY revision, id LIMIT $3",
     )
     .bind(revision)
@@ -315,6 +348,7 @@ impl Account {
             suspended_at: suspended_at.map(from_sql_time),
             aliases: row.try_get::<Json<_>, _>("aliases")?.0,
             rates: Rates::of_row(row)?,
+            routes: AccountRoutes::of_row(row)?,
             revision: row.try_get("revision")?,
         })
     }

@@ -21,11 +21,14 @@
     )
 )]
 
+pub mod account_close;
+pub mod account_routes;
 pub mod accounts;
 pub mod alarms;
 pub mod attempt_counters;
 pub mod catalog;
 pub mod cell_pauses;
+pub mod channel_health;
 pub mod channels;
 pub mod emails;
 pub mod imported_accounts;

@@ -1,7 +1,9 @@
 //! The table of jobs, one file each: what is done, how often it is looked for, and what wakes it.
 
+mod account_erasure;
 pub(crate) mod alarms;
 mod automatic_top_up;
+mod channel_health_retention;
 mod email_delivery;
 mod email_retention;
 mod event_relay;
@@ -118,6 +120,18 @@ const JOBS: &[Job] = &[
         period: Duration::from_secs(60),
         wake: None,
         run: |context| Box::pin(email_retention::run(context)),
+    },
+    Job {
+        name: "account_erasure",
+        period: Duration::from_secs(60),
+        wake: None,
+        run: |context| Box::pin(account_erasure::run(context)),
+    },
+    Job {
+        name: "channel_health_retention",
+        period: Duration::from_secs(600),
+        wake: None,
+        run: |context| Box::pin(channel_health_retention::run(context)),
     },
     Job {
         name: "prompt_retention",

@@ -232,6 +232,28 @@ pub async fn change(tx: &mut Tx, key: KeyId, change: KeyChange<'_>) -> Result<Ke
             crate::policy::earlier(requested, above.expires_at)?
         }
     };
+    sqlx::query("UPDATE app.api_key SET name = $2, expires_at = $3, revision = $4 WHERE id = $1")
+        .bind(key.number())
+        .bind(change.name.unwrap_or(&known.name))
+        .bind(ends.map(to_sql_time))
+        .bind(number)
+        .execute(&mut **tx)
+        .await
+        .map_err(DbError::from)?;
+    if change.policy.is_some() || change.max_price.is_some() {
+        change_routes(tx, &known, &above, change).await?;
+    }
+    reload(tx, key).await
+}
+
+/// Changes which routes a key is served by. Nodes may not, so this is a statement of its own.
+async fn change_routes(
+    tx: &mut Tx,
+    known: &Key,
+    above: &PolicyFields,
+    change: KeyChange<'_>,
+) -> Result<(), ChangeKeyError> {
+    let fields = known.policy.fields();
     let policy = match change.policy {
         None => fields.policy,
         Some(requested) => requested.or(above.policy),
@@ -244,14 +266,10 @@ pub async fn change(tx: &mut Tx, key: KeyId, change: KeyChange<'_>) -> Result<Ke
         }
     };
     sqlx::query(
-        "UPDATE app.api_key SET name = $2, expires_at = $3, revision = $4, policy = $5,
-             max_input_nanos = $6, max_output_nanos = $7, max_unit_nanos = $8
+        "UPDATE app.api_key SET policy = $2, max_input_nanos = $3, max_output_nanos = $4, max_unit_nanos = $5
          WHERE id = $1",
     )
-    .bind(key.number())
-    .bind(change.name.unwrap_or(&known.name))
-    .bind(ends.map(to_sql_time))
-    .bind(number)
+    .bind(known.id.number())
     .bind(policy.map(RoutePolicy::as_str))
     .bind(max_price.input.map(Money::nanos))
     .bind(max_price.output.map(Money::nanos))
@@ -259,7 +277,7 @@ pub async fn change(tx: &mut Tx, key: KeyId, change: KeyChange<'_>) -> Result<Ke
     .execute(&mut **tx)
     .await
     .map_err(DbError::from)?;
-    reload(tx, key).await
+    Ok(())
 }
 
 /// A key that is not revoked, and the database's time.

@@ -105,6 +105,19 @@ impl MaxPrice {
         })
     }
 
+    /// The lower of both, limit by limit.
+    pub(crate) fn lowest(self, other: Self) -> Self {
+        let lower = |one: Option<Money>, other: Option<Money>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        Self {
+            input: lower(self.input, other.input),
+            output: lower(self.output, other.output),
+            unit: lower(self.unit, other.unit),
+        }
+    }
+
     const fn fields(&self) -> [(&'static str, Option<Money>); 3] {
         [
             ("max_price.input", self.input),
