@@ -161,6 +161,7 @@ fn ending(counted: ReportedUsage, exhausted: bool) -> StreamEnd {
             total: Money::from_nanos(1_234_000),
             tier: "standard".to_owned(),
             units: Units::none(),
+            cache_saving: None,
             tools: Vec::new(),
         },
         exhausted,

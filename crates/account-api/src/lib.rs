@@ -30,4 +30,4 @@ pub use events::{
 pub use resources::refresh_keys;
 pub use settings::{AccountSettings, EventSettings, WebhookSettings};
 pub use state::{AccountApi, AccountConfig};
-pub use webhooks::{claim_webhooks, next_webhook};
+pub use webhooks::{Secret as SigningSecret, claim_webhooks, next_webhook, signed_message};

@@ -15,4 +15,4 @@ pub mod task_webhook;
 pub(crate) use binding::SealedFor;
 pub(crate) use delivery::{DeliveryError, Message, Outcome, Receiver};
 pub use jobs::{claim_webhooks, next_webhook};
-pub(crate) use message::Secret;
+pub use message::{Secret, signed_message};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+use trunkline_ledger::Outcome;
 
 use crate::metrics::AttemptMetrics;
 
@@ -34,6 +35,33 @@ pub struct Attempt {
     /// When the last of its answer had come; none as long as that is open.
     #[serde(skip)]
     pub(crate) ended: Option<Duration>,
+}
+
+/// What an attempt says about its channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AttemptSample {
+    /// The number of the channel.
+    pub channel: i64,
+    /// It failed because of the channel.
+    pub failed: bool,
+    /// How long its answer took to begin.
+    pub first_byte: Option<Duration>,
+    /// How long a streamed answer was written after that.
+    pub written: Option<Duration>,
+}
+
+/// What the attempts of a call say about their channels.
+pub(crate) fn samples(
+    attempts: &[Attempt],
+    outcome: Outcome,
+    stream_ended: Option<Duration>,
+) -> Vec<AttemptSample> {
+    let last = attempts.len().saturating_sub(1);
+    let samples = attempts.iter().enumerate().map(|(place, one)| {
+        let of_call = (place == last).then_some(outcome);
+        one.sample(of_call, stream_ended)
+    });
+    samples.flatten().collect()
 }
 
 // === impl Attempt ===
@@ -81,6 +109,35 @@ impl Attempt {
     pub(crate) fn error_code(&self) -> Option<&'static str> {
         let answered = self.error.is_none() && matches!(self.status, Some(200..=299));
         (!answered).then(|| self.as_str())
+    }
+
+    /// What it says about its channel; none if that is nothing. The last one has the outcome of its call.
+    fn sample(
+        &self,
+        outcome: Option<Outcome>,
+        stream_ended: Option<Duration>,
+    ) -> Option<AttemptSample> {
+        let call_failed = matches!(
+            outcome,
+            Some(Outcome::UpstreamFailed | Outcome::UpstreamTimeout)
+        );
+        let failed = match self.as_str() {
+            "answered" => call_failed,
+            // Nothing found is an answer too.
+            "refused" if outcome == Some(Outcome::NoResult) => false,
+            // About the request, or left by the client.
+            "refused" | "left" => return None,
+            _ => true,
+        };
+        let first_byte = self.head_took().filter(|_| !failed);
+        let began = first_byte.map(|took| self.began.saturating_add(took));
+        let written = stream_ended.filter(|_| outcome.is_some()).zip(began);
+        Some(AttemptSample {
+            channel: self.channel_id,
+            failed,
+            first_byte,
+            written: written.map(|(ended, began)| ended.saturating_sub(began)),
+        })
     }
 
     /// How long its head took; none if there was none.

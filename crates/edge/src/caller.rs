@@ -94,7 +94,15 @@ impl Caller {
                 "this account is suspended; its keys and its money are kept",
             ));
         }
-        Ok(Self { key, account })
+        Ok(Self::under_account(key, account))
+    }
+
+    /// The key with what its account demands of routes.
+    fn under_account(mut key: KeyEntry, account: Arc<Account>) -> Self {
+        if account.routes.is_set() {
+            key.policy = Arc::new(account.routes.narrowed(&key.policy));
+        }
+        Self { key, account }
     }
 
     fn check_address(&self, address: IpAddr) -> Result<(), ApiError> {

@@ -26,6 +26,10 @@ pub enum ErrorCode {
     ModelNotAllowed,
     /// No channel has the attributes that the key demands.
     RouteNotAllowed,
+    /// The operator's guardrail refused the request or the answer.
+    GuardrailRefused,
+    /// The operator's guardrail does not answer, and refuses what it does not see.
+    GuardrailUnavailable,
     /// The endpoint is not on the key's list.
     EndpointNotAllowed,
     /// Only accounts with a completed top-up may call this.
@@ -131,6 +135,8 @@ impl ErrorCode {
             Self::ModelNotAllowed => Row::permission("model_not_allowed"),
             Self::RouteNotAllowed => Row::permission("route_not_allowed"),
             Self::EndpointNotAllowed => Row::permission("endpoint_not_allowed"),
+            Self::GuardrailRefused => Row::permission("guardrail_refused"),
+            Self::GuardrailUnavailable => Row::server("guardrail_unavailable").retryable(),
             Self::NeverToppedUp => Row::permission("model_requires_topup"),
             Self::LinkRefused => Row::permission("link_refused"),
             Self::InsufficientBalance => Row::quota("insufficient_balance"),

@@ -3,6 +3,7 @@
 //! reference ends it, so that every request has exactly one line, whatever became of it.
 
 mod answer;
+mod facts;
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +19,7 @@ use trunkline_limits::Grant;
 use trunkline_types::{Money, RequestId, Timestamp};
 use trunkline_wire::Format;
 
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, samples};
 use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::limit_headers::RateLimitHeaders;
@@ -56,6 +57,7 @@ struct RequestFacts {
     traced: Option<Option<TraceParent>>,
     caller: Option<Caller>,
     model: Option<String>,
+    endpoint: &'static str,
     stream: bool,
     in_bytes: u64,
     status: Option<u16>,
@@ -159,8 +161,9 @@ impl RequestContext {
     }
 
     /// What it asks for has a price, so the name of the model is one of ours.
-    pub fn set_model(&self, model: &str, stream: bool) {
+    pub fn set_model(&self, endpoint: &'static str, model: &str, stream: bool) {
         let mut facts = self.facts();
+        facts.endpoint = endpoint;
         facts.model = Some(model.to_owned());
         facts.stream = stream;
     }
@@ -242,6 +245,11 @@ impl RequestContext {
         facts.used(tokens);
         facts.leave();
         let model = facts.model.clone().unwrap_or_default();
+        let stream_ended = facts.upstream_ended.filter(|_| facts.stream);
+        let (endpoint, attempts) = (
+            facts.endpoint,
+            samples(&facts.attempts, outcome, stream_ended),
+        );
         drop(facts);
         self.edge.record_call(CompletedCall {
             request: self.id,
@@ -249,6 +257,8 @@ impl RequestContext {
             outcome,
             charged,
             tokens,
+            endpoint,
+            attempts,
         });
     }
 
@@ -303,19 +313,6 @@ impl RequestContext {
 
     fn facts(&self) -> MutexGuard<'_, RequestFacts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl RequestFacts {
-    fn used(&mut self, tokens: Tokens) {
-        if let Some(granted) = &mut self.granted {
-            granted.used(tokens.total());
-        }
-    }
-
-    fn leave(&mut self) {
-        self.seat = None;
-        self.granted.iter_mut().for_each(Grant::release);
     }
 }
 

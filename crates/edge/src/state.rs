@@ -14,6 +14,7 @@ use trunkline_store::keys::KeyHash;
 use trunkline_store::limits;
 use trunkline_types::{AccountId, Clock, Money, RANDOM_BYTES, RequestId, Timestamp};
 
+use crate::attempt::AttemptSample;
 use crate::error::ApiError;
 use crate::in_flight::{InFlight, InFlightPermit};
 use crate::key_table::{Found, KeyTable};
@@ -71,6 +72,10 @@ pub struct CompletedCall {
     pub charged: Option<Money>,
     /// Input and output tokens that were billed.
     pub tokens: Tokens,
+    /// Its name in policies, quotes and usage rows.
+    pub endpoint: &'static str,
+    /// What its attempts say about their channels.
+    pub attempts: Vec<AttemptSample>,
 }
 
 impl EdgeState {

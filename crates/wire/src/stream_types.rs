@@ -45,6 +45,8 @@ pub struct Cost {
     pub total: Money,
     pub tier: String,
     pub units: Units,
+    /// What was saved by input that a prompt cache held, where there was some.
+    pub cache_saving: Option<Money>,
     /// Vendor-run tools that are part of it.
     pub tools: Vec<ToolCost>,
 }
@@ -156,6 +158,9 @@ pub(crate) fn priced(usage: &[u8], cost: &Cost) -> Option<Vec<u8>> {
     let usage = scan(usage).ok()?;
     // A number of JSON, written digit by digit: no float comes near it.
     let mut details = serde_json::json!({ "tier": cost.tier, "units": cost.units });
+    if let Some((details, saving)) = details.as_object_mut().zip(cost.cache_saving) {
+        details.insert("cache_saving_usd".to_owned(), saving.to_string().into());
+    }
     if let Some(details) = details.as_object_mut().filter(|_| !cost.tools.is_empty()) {
         let tools = cost.tools.iter().map(|one| {
             let cost = one.cost.to_string();

@@ -112,8 +112,7 @@ async fn change_key(
     let change = KeyChange {
         name: params.name.as_deref(),
         expires_at: params.expires_at,
-        policy: params.policy.map(Some),
-        max_price: params.max_price,
+        ..KeyChange::default()
     };
     let done = keys::change(&mut tx, id, change).await;
     changed_key(api, &visit.caller, tx.finish(done).await).await

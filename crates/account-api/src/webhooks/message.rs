@@ -22,7 +22,7 @@ const PREFIX: &str = "whsec_";
 
 /// What messages to one webhook are signed with.
 #[derive(Debug, Clone)]
-pub(crate) struct Secret(SecretBytes);
+pub struct Secret(SecretBytes);
 
 impl Secret {
     /// A fresh one; none if the system has no random bytes.
@@ -33,7 +33,8 @@ impl Secret {
     }
 
     /// As the scheme writes it; none if it is not of this form, or too short to be one.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let bytes = STANDARD.decode(text.strip_prefix(PREFIX)?).ok()?;
         (bytes.len() >= MIN_SECRET_BYTES).then(|| Self(SecretBytes::new(bytes)))
     }
@@ -61,6 +62,20 @@ impl Secret {
             STANDARD.encode(mac.finalize().into_bytes())
         ))
     }
+}
+
+/// A message to a service of the operator's: its headers with one signature, and its body.
+#[must_use]
+pub fn signed_message(
+    secret: &Secret,
+    id: Uuid,
+    at: Timestamp,
+    kind: &str,
+    facts: Map<String, Value>,
+) -> Option<(HeaderMap, Bytes)> {
+    let body = envelope(kind, at, facts);
+    let headers = headers(id, at, &body, std::slice::from_ref(secret))?;
+    Some((headers, body))
 }
 
 /// The headers of a message: with two secrets, two signatures.

@@ -27,6 +27,8 @@ fn every_code_is_explained_where_errors_point_to() {
         ErrorCode::MaxCostExceeded,
         ErrorCode::PriceAboveLimit,
         ErrorCode::RouteNotAllowed,
+        ErrorCode::GuardrailRefused,
+        ErrorCode::GuardrailUnavailable,
         ErrorCode::ModelNotFound,
         ErrorCode::NotFound,
         ErrorCode::TaskNotFound,

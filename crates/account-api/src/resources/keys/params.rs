@@ -26,8 +26,6 @@ pub(super) struct CreateKey {
 pub(super) struct Change {
     pub(super) name: Option<String>,
     pub(super) expires_at: Option<Option<Timestamp>>,
-    pub(super) policy: Option<RoutePolicy>,
-    pub(super) max_price: Option<MaxPrice>,
 }
 
 pub(super) struct Page {
@@ -76,8 +74,6 @@ struct MaxPriceBody {
 struct ChangeBody {
     name: Option<String>,
     expires_in_seconds: Option<i64>,
-    policy: Option<String>,
-    max_price: Option<MaxPriceBody>,
     /// Null is "never", and not the same as nothing.
     #[serde(default, deserialize_with = "there")]
     expires_at: Option<Option<i64>>,
@@ -136,21 +132,13 @@ impl Change {
     pub(super) fn read(body: &Bytes, now: Timestamp) -> Result<Self, ApiError> {
         let body: ChangeBody = read_body(body)?;
         let expires_at = end_of(body.expires_in_seconds, body.expires_at, now)?;
-        let policy = body.policy.as_deref().map(route_policy_of).transpose()?;
-        let max_price = match &body.max_price {
-            Some(limits) => Some(max_price_of(Some(limits))?),
-            None => None,
-        };
-        let is_new = policy.is_some() || max_price.is_some();
-        if body.name.is_none() && expires_at.is_none() && !is_new {
-            let text = "nothing to change: send `name`, `expires_at`, `expires_in_seconds`, `policy` or `max_price`";
+        if body.name.is_none() && expires_at.is_none() {
+            let text = "nothing to change: send `name`, `expires_at` or `expires_in_seconds`";
             return Err(invalid("body", text.to_owned()));
         }
         Ok(Self {
             name: body.name,
             expires_at,
-            policy,
-            max_price,
         })
     }
 }

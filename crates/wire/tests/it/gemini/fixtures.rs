@@ -99,6 +99,7 @@ pub(crate) fn stream_end(reported: ReportedUsage, exhausted: bool) -> StreamEnd 
             total: Money::from_nanos(1_234_567),
             tier: "default".to_owned(),
             units: Units::none(),
+            cache_saving: None,
             tools: Vec::new(),
         },
         exhausted,

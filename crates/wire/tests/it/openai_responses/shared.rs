@@ -81,6 +81,7 @@ pub(crate) fn stream_end(exhausted: bool) -> StreamEnd {
             total: Money::from_nanos(123_456_789_012_345_678),
             tier: "standard".to_owned(),
             units: Units::none(),
+            cache_saving: None,
             tools: Vec::new(),
         },
         exhausted,

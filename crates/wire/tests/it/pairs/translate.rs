@@ -173,6 +173,7 @@ fn stream_end(reported: ReportedUsage) -> StreamEnd {
             total: Money::from_nanos(1_234_000),
             tier: "standard".to_owned(),
             units: Units::none(),
+            cache_saving: None,
             tools: Vec::new(),
         },
         exhausted: false,

@@ -167,6 +167,7 @@ pub(crate) fn stream_end() -> StreamEnd {
             total: Money::from_nanos(123_456),
             tier: "standard".to_owned(),
             units: Units::none(),
+            cache_saving: None,
             tools: Vec::new(),
         },
         exhausted: false,
