@@ -12,9 +12,11 @@
 )]
 
 mod alarms;
+mod ask_guardrail;
 mod body;
 mod catalog_publish;
 mod catalog_snapshot;
+mod channel_health;
 mod channel_permit;
 mod channel_probe;
 mod channels;
@@ -28,6 +30,7 @@ mod field_report;
 mod form;
 mod format_selection;
 mod freshness;
+mod guardrail;
 mod headers;
 mod idempotency;
 mod input_tokens;
@@ -84,7 +87,7 @@ pub use operations::video::{
 pub use routes::Router;
 pub use services::{Services, ServicesConfig};
 pub use settings::{
-    GenerationSettings, IdempotencySettings, RealtimeSettings, Settings, SocialSettings,
-    VideoSettings,
+    FailMode, GenerationSettings, GuardrailSettings, IdempotencySettings, ProbeSettings,
+    RealtimeSettings, Settings, SocialSettings, VideoSettings,
 };
 pub use state::{FolderError, VideoJob, cells_with_folder};

@@ -18,6 +18,7 @@ use crate::caller::Caller;
 use crate::channels::Channel;
 use crate::error::ApiError;
 use crate::failover::{Attempts, Exhausted, Served};
+use crate::guardrail::AnswerExcerpt;
 use crate::idempotency::{Fingerprint, IdempotencyKey, IdempotencyPolicy, StoredResponse};
 use crate::in_flight::InFlightPermit;
 use crate::model_alias;
@@ -109,6 +110,11 @@ pub(crate) trait Operation: Sized + Send + 'static {
 
     /// What a locked quote must have been made for.
     fn quoted_body(&self) -> Cow<'_, [u8]>;
+
+    /// What the guardrail is shown of it.
+    fn excerpt(&self) -> Cow<'_, [u8]> {
+        self.quoted_body()
+    }
 
     /// The price of its model for the caller, as offered now or by a quote that the request brings.
     fn offer(
@@ -255,6 +261,9 @@ pub(crate) trait Execution: PricedOperation + Attempts {
         served: Served<Self::Accepted>,
         responder: Responder,
     ) -> impl Future<Output = RelayEnd<Self::Relayed>> + Send;
+
+    /// What the guardrail is shown of the answer, and whether it can still be withheld.
+    fn answer_excerpt<'a>(&'a self, relayed: &'a Self::Relayed) -> AnswerExcerpt<'a>;
 
     /// What the answer came to.
     fn meter(&mut self, relayed: &mut Self::Relayed, outcome: Outcome)

@@ -22,7 +22,7 @@ use crate::response::{Responder, Response};
 use crate::services::Services;
 use crate::settlement::{Charge, cancel, fail, reserve, settle, void};
 use crate::step::Step;
-use crate::{model_alias, model_rules, rate_limit};
+use crate::{ask_guardrail, model_alias, model_rules, rate_limit};
 
 /// Accepts a request and executes it.
 pub(crate) async fn handle<O>(
@@ -118,19 +118,22 @@ pub(crate) async fn price<O: Operation>(
     let offer = operation.offer(services, &caller, headers).await?;
     model_rules::check(&operation, &offer.sale)?;
     context.step(Step::Offer);
+    let excerpt = ask_guardrail::request_excerpt(services, &operation);
     let pricing = Pricing {
         id: context.id,
         caller,
         headers,
         offer,
     };
-    let priced = operation.price(services, pricing).await?;
-    context.set_model(&priced.call().model, priced.streams());
+    let mut priced = operation.price(services, pricing).await?;
+    priced.call_mut().excerpt = excerpt;
+    let call = priced.call();
+    context.set_model(call.endpoint, &call.model, priced.streams());
     context.step(Step::Quote);
     Ok(priced)
 }
 
-/// The caller's own limit, a route, and the rate limits: the last checks before money moves.
+/// The caller's own limit, a route, the rate limits and the guardrail: the last checks before money moves.
 pub(crate) async fn admit<P: PricedOperation>(
     services: &Services,
     context: &RequestContext,
@@ -147,7 +150,7 @@ pub(crate) async fn admit<P: PricedOperation>(
     let caller = &execution.call().caller;
     rate_limit::check(&services.edge, context, caller, execution.load()).await?;
     context.step(Step::RateLimits);
-    Ok(())
+    ask_guardrail::check_request(services, execution.call()).await
 }
 
 /// One of many executions of a connection that was accepted, in a context of its own: everything from the alias on.
@@ -220,6 +223,10 @@ pub(crate) async fn run<E: Execution>(
         RelayEnd::ClientGone => return cancel(services, context, &execution, reservation).await,
     };
     context.step(Step::Relay);
+    let answer = ask_guardrail::excerpt_of(services, &execution, &relayed);
+    if let Err(why) = ask_guardrail::check_answer(services, execution.call(), answer).await {
+        return fail(services, context, execution, reservation, relayed, why).await;
+    }
     let metered = match execution.meter(&mut relayed, outcome) {
         Ok(metered) => metered,
         Err(error) => {

@@ -18,6 +18,7 @@ use crate::channels::{Channel, RouteRules};
 use crate::charge::ChargeLimits;
 use crate::error::{ApiError, ErrorCode};
 use crate::field_report::strict_violation;
+use crate::guardrail::{Excerpt, Subject};
 use crate::headers::{is_strict, max_cost};
 use crate::idempotency::IdempotencyKey;
 use crate::request_context::RequestContext;
@@ -69,6 +70,8 @@ pub(crate) struct PricedCall {
     pub(crate) late_warnings: Vec<&'static str>,
     /// What it is known by when it is sent again.
     pub(crate) idempotency: Option<IdempotencyKey>,
+    /// What the guardrail is shown of the request, where there is one.
+    pub(crate) excerpt: Option<Excerpt>,
     attributes: Attributes,
 }
 
@@ -103,6 +106,17 @@ pub(crate) struct Measured {
 // === impl PricedCall ===
 
 impl PricedCall {
+    /// Whose call it is, and for what, as the guardrail is told.
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        Subject {
+            id: self.id,
+            account: self.caller.account.id,
+            key: self.caller.key.id,
+            endpoint: self.endpoint,
+            model: &self.model,
+        }
+    }
+
     /// Prices a request under an offer; strict mode refuses what would be ignored.
     pub(crate) fn new(pricing: Pricing<'_>, terms: Terms) -> Result<Self, ApiError> {
         let Pricing {
@@ -137,6 +151,7 @@ impl PricedCall {
             report: terms.report,
             late_warnings: Vec::new(),
             idempotency: None,
+            excerpt: None,
             attributes: terms.attributes,
         })
     }

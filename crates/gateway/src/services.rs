@@ -27,7 +27,9 @@ use trunkline_upstream::safe_fetch::SafeFetcher;
 use trunkline_upstream::{Client, Providers};
 
 use crate::catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
+use crate::channel_health::ChannelHealthTable;
 use crate::channels::ChannelRegistry;
+use crate::guardrail::Guardrail;
 use crate::losses::MoneyAtRisk;
 use crate::route_health::RouteHealthTable;
 use crate::settings::Settings;
@@ -74,10 +76,13 @@ pub struct Services {
     /// The number of a catalog that could not be used; 0 if there is none.
     pub(crate) rejected_catalog: AtomicI64,
     pub(crate) route_health: Arc<RouteHealthTable>,
+    pub(crate) channel_health: Arc<ChannelHealthTable>,
     pub(crate) channels: ArcSwap<ChannelRegistry>,
     pub(crate) client: Client,
     pub(crate) fetcher: SafeFetcher,
     pub(crate) media: Media,
+    /// The service that is asked about calls.
+    pub(crate) guardrail: Option<Guardrail>,
     /// How often video vendors are asked.
     pub(crate) poll_budget: PollBudget,
     /// Input of calls whose clients left, by account.
@@ -102,6 +107,8 @@ impl Services {
     pub fn new(parts: ServicesConfig) -> Arc<Self> {
         let route_health = Arc::new(RouteHealthTable::new());
         let counted = Arc::clone(&route_health);
+        let channel_health = Arc::new(ChannelHealthTable::default());
+        let by_channel = Arc::clone(&channel_health);
         let edge = EdgeState::new(EdgeConfig {
             settings: parts.settings.accept.clone(),
             limits: parts.limits,
@@ -110,6 +117,7 @@ impl Services {
             telemetry: parts.telemetry,
             on_completed: Box::new(move |call: &CompletedCall| {
                 counted.count(&call.model, call.outcome, call.tokens.output);
+                by_channel.count(call);
             }),
         });
         let tasks = TaskTracker::new();
@@ -127,6 +135,10 @@ impl Services {
             bus: parts.bus,
             tasks: tasks.clone(),
         });
+        let guardrail = parts.settings.guardrail.clone().map(|settings| {
+            let (client, edge) = (parts.client.clone(), Arc::clone(&edge));
+            Guardrail::new(settings, client, edge, tasks.clone())
+        });
         Arc::new(Self {
             edge,
             account_api,
@@ -135,10 +147,12 @@ impl Services {
             catalog: ArcSwap::from_pointee(CatalogSnapshot::empty()),
             rejected_catalog: AtomicI64::new(0),
             route_health,
+            channel_health,
             channels: ArcSwap::from_pointee(ChannelRegistry::default()),
             client: parts.client,
             fetcher: parts.fetcher,
             media: parts.media,
+            guardrail,
             poll_budget: PollBudget::default(),
             cancelled_input: CancelledInput::default(),
             job_slots: JobSlots::new(parts.settings.video.at_once),
@@ -282,6 +296,7 @@ impl Services {
 
     /// Adds what this node has seen of routes, and reads what all have.
     pub async fn exchange_health(&self) -> Result<(), DbError> {
+        self.channel_health.exchange(&self.data).await?;
         self.route_health.exchange(&self.data).await
     }
 

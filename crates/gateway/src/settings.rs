@@ -1,7 +1,9 @@
 //! Limits and waits of the gateway. Every one can be set; the defaults are the decided ones.
 
 mod generation;
+mod guardrail;
 mod idempotency;
+mod probes;
 mod realtime;
 mod social;
 mod video;
@@ -9,7 +11,9 @@ mod video;
 use std::time::Duration;
 
 pub use generation::GenerationSettings;
+pub use guardrail::{FailMode, GuardrailSettings};
 pub use idempotency::IdempotencySettings;
+pub use probes::ProbeSettings;
 pub use realtime::RealtimeSettings;
 pub use social::SocialSettings;
 use trunkline_account_api::{EventSettings, WebhookSettings};
@@ -57,6 +61,10 @@ pub struct Settings {
     pub realtime: RealtimeSettings,
     pub social: SocialSettings,
     pub idempotency: IdempotencySettings,
+    /// The service that checks calls; none for no checks.
+    pub guardrail: Option<GuardrailSettings>,
+    /// How credentials are probed.
+    pub probes: ProbeSettings,
     pub events: EventSettings,
     /// Messages to addresses of customers.
     pub webhooks: WebhookSettings,
@@ -86,6 +94,8 @@ impl Default for Settings {
             realtime: RealtimeSettings::default(),
             social: SocialSettings::default(),
             idempotency: IdempotencySettings::default(),
+            guardrail: None,
+            probes: ProbeSettings::default(),
             events: EventSettings::default(),
             webhooks: WebhookSettings::default(),
         }

@@ -1,5 +1,7 @@
 //! A whole answer that was made: charged, then handed over, and refunded if the client does not take it.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::StatusCode;
 use trunkline_types::{Money, Usage};
@@ -7,6 +9,7 @@ use trunkline_types::{Money, Usage};
 use crate::delivery;
 use crate::detach::respond;
 use crate::error::ApiError;
+use crate::guardrail::AnswerExcerpt;
 use crate::idempotency::StoredResponse;
 use crate::operation::Settled;
 use crate::priced_call::PricedCall;
@@ -36,6 +39,12 @@ impl Whole {
             responder,
             made: None,
         }
+    }
+
+    /// Nothing of it has left.
+    pub(super) fn excerpt(&self) -> AnswerExcerpt<'_> {
+        let body = self.made.as_ref().map(|made| made.body.as_ref());
+        AnswerExcerpt::Held(Cow::Borrowed(body.unwrap_or_default()))
     }
 
     fn head(call: &PricedCall, made: &Made, amount: Money) -> Response {

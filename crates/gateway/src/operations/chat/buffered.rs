@@ -38,7 +38,7 @@ pub(crate) struct Buffered {
     upstream: Upstream,
     parsed: Option<Parsed>,
     /// As the upstream sent it.
-    body: Bytes,
+    pub(super) body: Bytes,
     /// Usage of an answer that was cut where the money ended: the answer does not have it.
     cut_usage: Option<AnswerUsage>,
     /// What it used and what that costs, once it is metered.
@@ -190,11 +190,12 @@ impl Buffered {
     }
 
     /// What the answer came to.
-    pub(super) fn metered(&mut self, counted: ReportedUsage, price: &Price) {
+    pub(super) fn metered(&mut self, counted: ReportedUsage, price: &Price, saving: Option<Money>) {
         let cost = Cost {
             total: price.amount,
             tier: price.tier.clone(),
             units: price.units.clone(),
+            cache_saving: saving,
             tools: tool_costs(&price.tools),
         };
         self.counted = Some((counted, cost));

@@ -1,5 +1,6 @@
 //! A turn that a channel is answering: relayed, metered, stored, delivered.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use crate::channels::Channel;
 use crate::detach::respond;
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::{Exhausted, Served};
+use crate::guardrail::AnswerExcerpt;
 use crate::idempotency::StoredResponse;
 use crate::operation::{Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Settled};
 use crate::priced_call::PricedCall;
@@ -200,6 +202,14 @@ impl Execution for Quoted {
         }
     }
 
+    fn answer_excerpt<'a>(&'a self, relayed: &'a ChatRelayed) -> AnswerExcerpt<'a> {
+        match relayed {
+            ChatRelayed::Unsent(_) => AnswerExcerpt::Held(Cow::Borrowed(&[])),
+            ChatRelayed::Buffered(buffered) => AnswerExcerpt::Held(Cow::Borrowed(&buffered.body)),
+            ChatRelayed::Stream(relay) => AnswerExcerpt::Sent(Cow::Borrowed(&relay.excerpt)),
+        }
+    }
+
     fn meter(&mut self, relayed: &mut ChatRelayed, outcome: Outcome) -> Result<Metered, ApiError> {
         let AnswerUsage { reported, counted } = match relayed {
             ChatRelayed::Unsent(_) => AnswerUsage {
@@ -228,17 +238,18 @@ impl Execution for Quoted {
             output: side(Side::Output),
         };
         let usage = counted.usage.clone();
+        let saving = self.cache_saving(&usage, price.amount);
         match relayed {
             ChatRelayed::Unsent(_) => {}
             ChatRelayed::Buffered(buffered) => {
                 if estimated {
                     self.call.late_warnings.push("usage_estimated");
                 }
-                buffered.metered(counted, &price);
+                buffered.metered(counted, &price, saving);
             }
             ChatRelayed::Stream(relay) => {
                 let wants_usage = self.request.facts.wants_usage;
-                relay.ends_with(counted, &price, outcome, wants_usage);
+                relay.ends_with(counted, &price, saving, outcome, wants_usage);
             }
         }
         Ok(Metered {

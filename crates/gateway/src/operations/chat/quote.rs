@@ -146,6 +146,19 @@ impl Quoted {
         self.with_tools(tokens, &self.tool_bounds()?)
     }
 
+    /// What input that a prompt cache held would have cost more without one; none where none was read.
+    pub(crate) fn cache_saving(&self, usage: &Usage, charged: Money) -> Option<Money> {
+        let read = usage.reported(Bucket::CacheRead).filter(|read| *read > 0)?;
+        let plain = usage.reported(Bucket::PlainInput).unwrap_or(0);
+        let uncached = usage
+            .clone()
+            .with(Bucket::CacheRead, 0)
+            .with(Bucket::PlainInput, plain.saturating_add(read));
+        let price = self.exact(&uncached).ok()?.amount;
+        let saving = price.checked_sub(charged).ok()?;
+        (saving > Money::ZERO).then_some(saving)
+    }
+
     /// The same with its lines, but for those of tools.
     pub(crate) fn bound_quote(&self, output: u64) -> Result<Quote<'_>, ApiError> {
         let limits = Limits {

@@ -54,6 +54,9 @@ pub(crate) struct Relay {
     pub(super) gathered: Vec<Bytes>,
     pub(super) gathered_bytes: usize,
     pub(super) patience: IdleTimer,
+    /// The beginning of what went out, and its longest length: what the guardrail is shown.
+    pub(super) excerpt: Vec<u8>,
+    pub(super) excerpt_most: usize,
     /// What is kept of it for when its call comes again.
     pub(super) record: Option<StoredResponse>,
     /// The reader has gone, or takes nothing.
@@ -137,6 +140,9 @@ impl Relay {
     /// Keeps bytes for the next flush.
     pub(super) fn gather(&mut self, bytes: Bytes) {
         self.gathered_bytes = self.gathered_bytes.saturating_add(bytes.len());
+        let capacity = self.excerpt_most.saturating_sub(self.excerpt.len());
+        let beginning = bytes.get(..capacity).unwrap_or(&bytes);
+        self.excerpt.extend_from_slice(beginning);
         self.gathered.push(bytes);
     }
 
@@ -230,6 +236,7 @@ impl Relay {
         &mut self,
         counted: ReportedUsage,
         price: &Price,
+        saving: Option<Money>,
         outcome: Outcome,
         wants_usage: bool,
     ) {
@@ -239,6 +246,7 @@ impl Relay {
                 total: price.amount,
                 tier: price.tier.clone(),
                 units: price.units.clone(),
+                cache_saving: saving,
                 tools: tool_costs(&price.tools),
             },
             exhausted: outcome == Outcome::BalanceExhausted,

@@ -19,6 +19,7 @@ use super::relay::{
 };
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::Exhausted;
+use crate::guardrail::Guardrail;
 use crate::idempotency::StoredResponse;
 use crate::operation::{PricedOperation as _, RelayEnd};
 use crate::reservation::Extended;
@@ -146,6 +147,7 @@ impl Answering<'_> {
         answer: &UpstreamResponse,
     ) -> Relay {
         let quoted = &self.quoted;
+        let guardrail = self.services.guardrail.as_ref();
         let most = self.services.settings.max_answer_bytes;
         let follow = match &pieces {
             Some(_) => quoted.adapter(self.services, &self.upstream),
@@ -161,6 +163,8 @@ impl Answering<'_> {
             gathered: Vec::new(),
             gathered_bytes: 0,
             patience: IdleTimer::with(answer),
+            excerpt: Vec::new(),
+            excerpt_most: guardrail.map_or(0, Guardrail::max_bytes),
             record: None,
             gone: false,
             finishes: quoted.call.finishes_streams(),

@@ -30,6 +30,7 @@ use crate::failover::{
     AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, Served, Tally, To,
 };
 use crate::form::{Content, Form, file_hash, invalid};
+use crate::guardrail::AnswerExcerpt;
 use crate::idempotency::{Fingerprint, IdempotencyPolicy, StoredResponse};
 use crate::operation::{
     Execution, HoldPolicy, Metered, Operation, PricedOperation, Received, RelayEnd, Settled,
@@ -303,6 +304,10 @@ impl Execution for ImagesExecution {
             }
             Err(exhausted) => RelayEnd::Failed(Whole::nothing(responder), exhausted),
         }
+    }
+
+    fn answer_excerpt<'a>(&'a self, relayed: &'a Whole) -> AnswerExcerpt<'a> {
+        relayed.excerpt()
     }
 
     fn meter(&mut self, relayed: &mut Whole, _outcome: Outcome) -> Result<Metered, ApiError> {

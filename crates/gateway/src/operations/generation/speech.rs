@@ -32,6 +32,7 @@ use crate::error::{ApiError, ErrorCode, refused};
 use crate::failover::{
     AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, Served, Tally, To,
 };
+use crate::guardrail::AnswerExcerpt;
 use crate::idempotency::{Fingerprint, StoredResponse};
 use crate::operation::{
     Execution, HoldPolicy, Metered, Operation, PricedOperation, Received, RelayEnd, Settled,
@@ -359,6 +360,11 @@ impl Execution for SpeechExecution {
         };
         served.channel.health.record_success();
         RelayEnd::Charge(relayed, served.channel, outcome)
+    }
+
+    /// Sound that its client has heard; the guardrail saw the text.
+    fn answer_excerpt<'a>(&'a self, relayed: &'a SpeechRelayed) -> AnswerExcerpt<'a> {
+        AnswerExcerpt::Sent(Cow::Borrowed(&relayed.last))
     }
 
     fn meter(

@@ -30,6 +30,7 @@ use crate::error::ApiError;
 use crate::failover::{
     AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, Served, Tally, To,
 };
+use crate::guardrail::AnswerExcerpt;
 use crate::idempotency::StoredResponse;
 use crate::operation::{Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Settled};
 use crate::operations::exact_price::{Priced, classified};
@@ -260,6 +261,10 @@ impl Execution for TranscriptionExecution {
             }),
         };
         RelayEnd::Charge(whole, served.channel, Outcome::Complete)
+    }
+
+    fn answer_excerpt<'a>(&'a self, relayed: &'a Whole) -> AnswerExcerpt<'a> {
+        relayed.excerpt()
     }
 
     fn meter(&mut self, relayed: &mut Whole, _outcome: Outcome) -> Result<Metered, ApiError> {

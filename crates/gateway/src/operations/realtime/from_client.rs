@@ -6,11 +6,13 @@ use tokio::sync::MutexGuard;
 use tokio_tungstenite::tungstenite::Message;
 use trunkline_wire::realtime::{ClientEvent, ClientEventKind};
 
+use super::REALTIME;
 use super::connection::{Connection, Finish};
 use super::request::{TokenBound, TurnKind};
 use super::turn::OpenChannel;
 use super::turns::{State, Turn};
 use crate::error::{ApiError, ErrorCode};
+use crate::guardrail::{Stage, Subject};
 use crate::websocket::SocketReader;
 
 /// How long what cannot be paid yet waits for a response to end that is being charged.
@@ -57,6 +59,9 @@ impl Connection {
                 return self.error_to_client(&error, None).await;
             }
         };
+        if let Err(error) = self.check_words(read.kind, text).await {
+            return self.error_to_client(&error, None).await;
+        }
         let sent = match read.kind {
             ClientEventKind::Audio(bytes) => {
                 self.before_audio(&read, bytes).await?;
@@ -78,6 +83,40 @@ impl Connection {
         };
         let sent = sent.unwrap_or_else(|| text.to_owned());
         self.to_upstream(Message::text(sent)).await
+    }
+
+    /// Money for a response may be held before its words are known, so the guardrail is asked once more, about what
+    /// the client wrote since its last response. Audio is not shown.
+    async fn check_words(&self, kind: ClientEventKind, text: &str) -> Result<(), ApiError> {
+        let services = &self.turns.services;
+        let Some(guardrail) = &services.guardrail else {
+            return Ok(());
+        };
+        let asks = match kind {
+            ClientEventKind::Audio(_) | ClientEventKind::Commit | ClientEventKind::Other => {
+                return Ok(());
+            }
+            ClientEventKind::SessionUpdate | ClientEventKind::ItemCreate => false,
+            ClientEventKind::ResponseCreate => true,
+        };
+        let mut state = self.state.lock().await;
+        state.say(text, guardrail.max_bytes());
+        if !asks {
+            return Ok(());
+        }
+        let words = std::mem::take(&mut state.words);
+        let held = state.held.front().map(|turn| turn.id);
+        drop(state);
+        let caller = &self.turns.caller;
+        let subject = Subject {
+            id: held.unwrap_or_else(|| services.request_id()),
+            account: caller.account.id,
+            key: caller.key.id,
+            endpoint: REALTIME,
+            model: &self.model,
+        };
+        let excerpt = guardrail.cut(words.as_bytes());
+        guardrail.check(subject, Stage::Request, &excerpt).await
     }
 
     /// Audio may begin a response by itself, and is written down.

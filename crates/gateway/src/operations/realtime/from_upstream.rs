@@ -63,7 +63,8 @@ impl Connection {
                 status,
                 usage,
             } => {
-                let charge = self.response_ends(&response, status, usage).await?;
+                let charge = self.response_ends(&response, status, usage, text.as_str());
+                let charge = charge.await?;
                 return self.pass_charged(text.as_str(), charge).await;
             }
             ServerEvent::Audio { response, bytes } => {
@@ -172,11 +173,15 @@ impl Connection {
         response: &str,
         status: ResponseStatus,
         usage: Option<TokenCounts>,
+        event: &str,
     ) -> Result<Option<Charged>, Finish> {
         let mut state = self.state.lock().await;
-        let Some(running) = state.running.remove(response) else {
+        let Some(mut running) = state.running.remove(response) else {
             return Ok(None);
         };
+        if let Some(guardrail) = &self.turns.services.guardrail {
+            running.says(event, guardrail.max_bytes());
+        }
         let id = running.id();
         if status == ResponseStatus::Failed {
             let settled = running.fail(Outcome::UpstreamFailed);

@@ -1,6 +1,7 @@
 //! One turn of a connection from its money to its charge: a response, or a transcription of what the user said. Money
 //! is held before anything can begin it; the connection reports its end.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use crate::failover::{
     AfterSent, AttemptLog, Attempts, Built, Candidates, Classified, Exhausted, Served, Tally, To,
     refused_by, upstream_refusal,
 };
+use crate::guardrail::AnswerExcerpt;
 use crate::idempotency::StoredResponse;
 use crate::operation::{Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Settled};
 use crate::operations::exact_price::Priced;
@@ -100,6 +102,8 @@ pub(super) struct TurnEnd {
     pub(super) estimated: bool,
     pub(super) outcome: Outcome,
     pub(super) report: FieldReport,
+    /// The beginning of what was said, where the guardrail is shown it.
+    pub(super) words: String,
     /// Told what was charged, when that is written.
     pub(super) done: oneshot::Sender<Result<Money, ApiError>>,
 }
@@ -412,6 +416,11 @@ impl Execution for TurnExecution {
             let error = ApiError::new(ErrorCode::UpstreamFailed, text);
             return RelayEnd::Failed(relayed, Exhausted { error, outcome });
         }
+    }
+
+    /// Its events went to the client as they came.
+    fn answer_excerpt<'a>(&'a self, relayed: &'a TurnRelayed) -> AnswerExcerpt<'a> {
+        AnswerExcerpt::Sent(Cow::Borrowed(relayed.end.words.as_bytes()))
     }
 
     fn meter(&mut self, relayed: &mut TurnRelayed, _outcome: Outcome) -> Result<Metered, ApiError> {

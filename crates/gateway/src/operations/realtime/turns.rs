@@ -45,6 +45,8 @@ pub(super) struct Turn {
     pub(super) covered: TokenBound,
     /// What became of the session's fields before it began; its money may have been held earlier.
     report: FieldReport,
+    /// The beginning of its answer.
+    pub(super) words: String,
 }
 
 /// A response that is being made.
@@ -79,6 +81,8 @@ pub(super) struct State {
     /// Tokens of the conversation when its last response was done.
     conversation: u64,
     added: AddedTokens,
+    /// What the client wrote since its last response, as far as the guardrail is shown it.
+    pub(super) words: String,
     /// The conversation has audio.
     hears: bool,
     /// Money for responses that have not begun.
@@ -159,6 +163,7 @@ impl Turn {
             commands: begun.commands.clone(),
             covered: begun.bound,
             report: FieldReport::default(),
+            words: String::new(),
         }
     }
 
@@ -187,6 +192,7 @@ impl Turn {
             estimated,
             outcome,
             report: self.report,
+            words: self.words,
             done,
         };
         // A turn takes one command at a time, so that there is capacity for this one.
@@ -202,6 +208,11 @@ impl Turn {
 impl Running {
     pub(super) const fn id(&self) -> RequestId {
         self.turn.id
+    }
+
+    /// The event with its whole answer, for the guardrail.
+    pub(super) fn says(&mut self, event: &str, most: usize) {
+        add_words(&mut self.turn.words, event, most);
     }
 
     /// What it used as far as it was seen.
@@ -256,6 +267,7 @@ impl State {
             affordable: first.bound.output,
             conversation: 0,
             added: AddedTokens::default(),
+            words: String::new(),
             hears: false,
             held: VecDeque::from([Turn::of(first)]),
             owed: 0,
@@ -279,6 +291,11 @@ impl State {
         let sum = &mut self.added;
         sum.audio = sum.audio.saturating_add(audio).saturating_add(images);
         sum.text = sum.text.saturating_add(added.text_bytes);
+    }
+
+    /// The client wrote something that the guardrail is shown.
+    pub(super) fn say(&mut self, event: &str, most: usize) {
+        add_words(&mut self.words, event, most);
     }
 
     /// The most that the next response can use.
@@ -356,4 +373,12 @@ impl State {
             link: None,
         }
     }
+}
+
+/// One more event, a line each, as far as there is capacity.
+fn add_words(words: &mut String, event: &str, most: usize) {
+    let capacity = most.saturating_sub(words.len());
+    let end = event.floor_char_boundary(capacity);
+    words.push_str(event.get(..end).unwrap_or_default());
+    words.push('\n');
 }

@@ -1,5 +1,6 @@
 //! One page of social data, from its money to its delivery.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::delivery;
 use crate::detach::respond;
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::Served;
+use crate::guardrail::AnswerExcerpt;
 use crate::headers::MAX_COST_HEADER;
 use crate::idempotency::StoredResponse;
 use crate::operation::{Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Settled};
@@ -110,6 +112,11 @@ impl Execution for SocialExecution {
             found: served.answer,
         };
         RelayEnd::Charge(relayed, served.channel, Outcome::Complete)
+    }
+
+    fn answer_excerpt<'a>(&'a self, relayed: &'a SocialRelayed) -> AnswerExcerpt<'a> {
+        let body = envelope(&self.query.cell, &relayed.found);
+        AnswerExcerpt::Held(Cow::Owned(body.into()))
     }
 
     fn meter(

@@ -172,7 +172,7 @@ async fn page(
             return PageEnd::Failed(error);
         }
         let page = Arc::new(context.execution(execution.call.id));
-        page.set_model(&execution.call.model, false);
+        page.set_model(execution.call.endpoint, &execution.call.model, false);
         // Every page is a request. The first one's limits are told in the head of the response.
         let admitted = admit(services, &page, &HeaderMap::new(), execution).await;
         page.limits_of(context);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::time::Instant;
 use trunkline_account_api::events::payloads;
 use trunkline_generation::video::upstreams::{
@@ -13,12 +14,15 @@ use trunkline_generation::video::upstreams::{
 };
 use trunkline_ledger::{Outcome, WriteOffReason};
 use trunkline_store::tasks::{self, Task, TaskState};
-use trunkline_types::Defect;
+use trunkline_types::{Defect, RequestId};
 
+use super::WORD;
 use super::encryption;
 use super::submit;
 use super::transitions::{self, Ending, StepError};
 use crate::channels::{Channel, ChannelCredential};
+use crate::error::ApiError;
+use crate::guardrail::{Guardrail, Stage, Subject};
 use crate::scrub::without_secrets;
 use crate::services::Services;
 use crate::task_id::task_name;
@@ -164,6 +168,11 @@ async fn on_success(
     let Some(sealed) = encryption::seal_for_task(services, task.account, task.id, &file_ref) else {
         return poll_later(services, task, None).await;
     };
+    if let Some(guardrail) = &services.guardrail
+        && let Err(error) = check_video(services, guardrail, task, file).await
+    {
+        return refused(services, task, &error).await;
+    }
     transitions::finish_task(services, task, &sealed, counted).await?;
     Ok(())
 }
@@ -184,6 +193,45 @@ async fn on_failure(
         },
         message: &message,
         outcome: Outcome::UpstreamFailed,
+        write_off: None,
+    };
+    transitions::fail_task(services, task, ending).await?;
+    Ok(())
+}
+
+/// Asks the guardrail about a video that is done.
+async fn check_video(
+    services: &Services,
+    guardrail: &Guardrail,
+    task: &Task,
+    file: &File,
+) -> Result<(), ApiError> {
+    let link = match file {
+        File::Link(link) => Some(link.as_str()),
+        File::Behind(_) => None,
+    };
+    let answer = json!({ "task_id": task_name(task.id), "seconds": task.seconds, "url": link });
+    let subject = Subject {
+        id: RequestId::from_uuid(task.id).unwrap_or_else(|_| services.request_id()),
+        account: task.account,
+        key: task.key,
+        endpoint: WORD,
+        model: &task.model,
+    };
+    let excerpt = guardrail.cut(answer.to_string().as_bytes());
+    let checked = guardrail.check(subject, Stage::Response, &excerpt);
+    checked.await
+}
+
+/// The guardrail refuses a video, and the customer gets the money back; without a verdict it is asked again.
+async fn refused(services: &Services, task: &Task, error: &ApiError) -> Result<(), StepError> {
+    if error.kind.is_retryable() {
+        return poll_later(services, task, None).await;
+    }
+    let ending = Ending {
+        code: error.kind.as_str(),
+        message: &error.message,
+        outcome: Outcome::Refused,
         write_off: None,
     };
     transitions::fail_task(services, task, ending).await?;

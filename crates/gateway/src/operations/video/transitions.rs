@@ -13,6 +13,7 @@ use trunkline_store::tasks::{self, Failed, Task, TaskState};
 use trunkline_types::{AccountId, Bucket, Money, RequestId, Units, Usage};
 use uuid::Uuid;
 
+use super::WORD;
 use super::prices::Prices;
 use crate::channels::Channel;
 use crate::services::Services;
@@ -143,6 +144,23 @@ pub(super) async fn fail_task(
 /// Counts how a task ended for the health of its model's routes.
 fn count_verdict(services: &Services, task: &Task, outcome: Outcome) {
     services.route_health.count(&task.model, outcome, 0);
+    let failed = match outcome {
+        Outcome::Complete => false,
+        Outcome::UpstreamFailed | Outcome::UpstreamTimeout | Outcome::Expired => true,
+        Outcome::ClientGone
+        | Outcome::BalanceExhausted
+        | Outcome::NoResult
+        | Outcome::Accepted
+        | Outcome::Refused
+        | Outcome::Interrupted
+        | Outcome::Drained
+        | Outcome::DatabaseAway
+        | Outcome::Cancelled => return,
+    };
+    if let Some(channel) = task.channel {
+        let health = &services.channel_health;
+        health.count_task(channel, WORD, &task.model, failed);
+    }
 }
 
 /// The same in a transaction that is open.
