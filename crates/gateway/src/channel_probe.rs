@@ -1,6 +1,7 @@
-//! Probes of our own: a credential that a call was refused with, or that is paused, lists the upstream's
-//! models. That costs nothing and no customer's request is in it, so its answer counts for all. Where the list
-//! does not tell that a paused credential works, the smallest call does, a bounded number of times a day.
+//! Probes of our own: a credential that a call was refused with, that is paused, lacks a model or was not used for
+//! long lists the upstream's models. That costs nothing and no customer's request is in it, so its answer counts for
+//! all. Where the list does not tell that a paused or unused credential works, the smallest call does, a bounded
+//! number of times a day.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::format_selection::provider_format;
 use crate::sending::{headers, send_as};
 use crate::services::Services;
 
-/// How often it is looked whether a probe is due.
+/// How often it is looked whether a probe is due, at least.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Probes at once.
 const AT_ONCE: usize = 8;
@@ -42,7 +43,7 @@ const MAX_ERROR_BYTES: usize = 65_536;
 impl Services {
     /// Probes credentials that are due until it is told to stop.
     pub async fn run_channel_probes(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
-        let mut pause = tokio::time::interval(LOOK_EVERY);
+        let mut pause = tokio::time::interval(LOOK_EVERY.min(self.settings.probes.every));
         pause.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
@@ -55,11 +56,11 @@ impl Services {
     /// Probes the credentials that are due now.
     pub async fn probe_channels(&self) {
         let registry = self.channels.load_full();
-        let now = self.now();
+        let (now, settings) = (self.now(), &self.settings.probes);
         let mut due = Vec::new();
         for channel in registry.channels() {
             let credentials = channel.credentials.iter();
-            let waiting = credentials.filter(|credential| credential.is_probe_due(now));
+            let waiting = credentials.filter(|credential| credential.is_probe_due(now, settings));
             due.extend(waiting.map(|credential| (Arc::clone(channel), credential.id)));
         }
         let probes = due
@@ -79,7 +80,8 @@ async fn probe(services: &Services, channel: Arc<Channel>, id: CredentialId) {
         return;
     };
     let mut found = list_models(services, &channel, credential).await;
-    if !matches!(found, Probed::Works(_)) && credential.takes_probe_call(services.now()) {
+    let settings = &services.settings.probes;
+    if !matches!(found, Probed::Works(_)) && credential.takes_probe_call(services.now(), settings) {
         found = smallest_call(services, &channel, credential, found).await;
     }
     let now = services.now();
@@ -97,7 +99,10 @@ async fn probe(services: &Services, channel: Arc<Channel>, id: CredentialId) {
     }
     match after {
         AfterProbe::Nothing => {}
-        AfterProbe::Pause(status) => store_pause(services, &channel, credential, status),
+        AfterProbe::Pause(status) => {
+            let evidence = "a probe was refused";
+            store_pause(services, &channel, credential, status, evidence);
+        }
         AfterProbe::Resume => {
             tracing::info!(
                 channel.name = channel.row.name,
@@ -207,7 +212,7 @@ async fn smallest_call(
     match answer.status.as_u16() {
         200..=299 => Probed::Works(None),
         status @ 400..=499 => match refusal_class(channel, &mut answer).await {
-            AnswerClass::Credential => Probed::Refused(status),
+            AnswerClass::Credential => Probed::CallRefused(status),
             AnswerClass::Request | AnswerClass::ModelAbsent => Probed::Works(None),
             AnswerClass::Quota
             | AnswerClass::RateLimited
@@ -236,6 +241,7 @@ pub(crate) fn store_pause(
     channel: &Channel,
     credential: &ChannelCredential,
     status: u16,
+    evidence: &'static str,
 ) {
     if !credential.pause(services.now()) {
         return;
@@ -244,13 +250,14 @@ pub(crate) fn store_pause(
         channel.name = channel.row.name,
         credential.label = credential.label,
         status,
+        evidence,
         "credential paused: the upstream rejected it"
     );
     let (data, id) = (services.data.clone(), credential.id);
     services.tasks.spawn(async move {
         let written = async {
             let mut tx = data.begin().await?;
-            let reason = format!("the upstream answered {status}");
+            let reason = format!("the upstream answered {status}: {evidence}");
             let done = channels::pause(&mut tx, id, &reason).await;
             tx.finish(done).await
         };

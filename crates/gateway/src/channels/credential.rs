@@ -12,19 +12,18 @@ use trunkline_upstream::{Credential as UpstreamCredential, Provider};
 
 use super::evidence::Evidence;
 use super::opened;
+use crate::settings::ProbeSettings;
 
 /// A cool-down that an upstream may ask for at most.
 const MAX_COOL_SECONDS: u64 = 600;
 /// How long a refused credential is not sent for an account again, unless a probe has looked at it.
 const REFUSED_MILLIS: i64 = 30_000;
-/// How long a model counts as absent.
-const ABSENT_MILLIS: i64 = 300_000;
-/// Between two probes of one credential.
-const PROBE_EVERY_MILLIS: i64 = 30_000;
+/// How long a model counts as absent after a call missed it.
+const ABSENT_MILLIS: i64 = 45_000;
+/// How long after a list did: while it does, the credential is probed again and again.
+const UNLISTED_MILLIS: i64 = 300_000;
 /// After so long a pause ends where no probe can tell.
 const LONGEST_PAUSE_MILLIS: i64 = 600_000;
-/// Calls of our own that a credential may be probed with in a day.
-const PROBE_CALLS_A_DAY: u32 = 100;
 const DAY_MILLIS: i64 = 86_400_000;
 /// Models of one credential that may count as absent, or as served.
 const MAX_MODELS: usize = 1_000;
@@ -60,6 +59,8 @@ struct CredentialState {
     has_served: RwLock<HashSet<String>>,
     wants_probe: AtomicBool,
     probed_at_millis: AtomicI64,
+    /// When a call was last served with it; at first, when it was first looked at.
+    served_at_millis: AtomicI64,
     /// The day, and the calls that it was probed with on it.
     probe_calls: Mutex<(i64, u32)>,
 }
@@ -78,8 +79,10 @@ pub(crate) struct ChannelQuery<'a> {
 pub(crate) enum Probed {
     /// The credential works. The names of the models, where they were listed in full.
     Works(Option<BTreeSet<String>>),
-    /// The upstream refuses it.
+    /// The upstream does not list models for it.
     Refused(u16),
+    /// The upstream refuses a call with it.
+    CallRefused(u16),
     /// Nothing about the credential.
     Unclear,
 }
@@ -177,14 +180,18 @@ impl ChannelCredential {
         self.state.limits.is_doubted(now) || self.state.refusals.is_doubted(now)
     }
 
-    /// The upstream wants no call with it for so many seconds.
-    pub(crate) fn limited(&self, query: ChannelQuery<'_>, seconds: u64) {
+    /// The upstream wants no call with it for so many seconds. True if several accounts have seen that, and it is
+    /// left alone for all from now on.
+    pub(crate) fn limited(&self, query: ChannelQuery<'_>, seconds: u64) -> bool {
         let seconds = i64::try_from(seconds.min(MAX_COOL_SECONDS)).unwrap_or(0);
         let until = query
             .now
             .millis()
             .saturating_add(seconds.saturating_mul(1_000));
-        self.state.limits.record(query.account, query.now, until);
+        let limits = &self.state.limits;
+        let was_shared = limits.excludes_all(query.now);
+        limits.record(query.account, query.now, until);
+        !was_shared && limits.excludes_all(query.now)
     }
 
     /// The upstream refused it. True if several accounts have seen that: then it is to be paused.
@@ -223,8 +230,10 @@ impl ChannelCredential {
     }
 
     /// It served a call: it is not bad, and the model is there.
-    pub(crate) fn served(&self, model: &str) {
+    pub(crate) fn served(&self, model: &str, now: Timestamp) {
         self.state.accepted();
+        let served_at = &self.state.served_at_millis;
+        served_at.store(now.millis(), Ordering::Relaxed);
         if let Some(absence) = self.absence(model) {
             absence.clear();
         }
@@ -261,17 +270,39 @@ impl ChannelCredential {
         marked.map(|(model, _)| model.clone()).collect()
     }
 
-    /// Whether it is to be probed now: it was refused, lacked a model, or is paused.
-    pub(crate) fn is_probe_due(&self, now: Timestamp) -> bool {
+    /// Whether it is to be probed now: it was refused, lacks a model, is paused or was not used for long.
+    pub(crate) fn is_probe_due(&self, now: Timestamp, settings: &ProbeSettings) -> bool {
         let state = &self.state;
-        let is_needed = state.wants_probe.load(Ordering::Relaxed) || self.is_paused();
+        let is_needed = state.wants_probe.load(Ordering::Relaxed)
+            || self.is_paused()
+            || self.lacks_any(now)
+            || self.is_idle(now, settings);
         let probed = state.probed_at_millis.load(Ordering::Relaxed);
-        is_needed && now.millis() >= probed.saturating_add(PROBE_EVERY_MILLIS)
+        is_needed && now.millis() >= probed.saturating_add(millis(settings.every))
     }
 
-    /// Whether a call may be spent on a probe: only while it is paused, and so many in a day.
-    pub(crate) fn takes_probe_call(&self, now: Timestamp) -> bool {
-        if !self.is_paused() {
+    /// Whether no call was served with it, and no probe made, for long.
+    fn is_idle(&self, now: Timestamp, settings: &ProbeSettings) -> bool {
+        if settings.idle.is_zero() {
+            return false;
+        }
+        let (state, relaxed) = (&self.state, Ordering::Relaxed);
+        let served = &state.served_at_millis;
+        let unknown = served.compare_exchange(0, now.millis(), relaxed, relaxed);
+        let served = unknown.map_or_else(|since| since, |_| now.millis());
+        let last = served.max(state.probed_at_millis.load(relaxed));
+        now.millis() >= last.saturating_add(millis(settings.idle))
+    }
+
+    /// Whether a model counts as absent for any account: then it is looked whether it is back.
+    fn lacks_any(&self, now: Timestamp) -> bool {
+        self.state.has_absent.load(Ordering::Relaxed)
+            && self.absent().values().any(|it| it.is_doubted(now))
+    }
+
+    /// Whether a call may be spent on a probe: only while it is paused or not used, and so many in a day.
+    pub(crate) fn takes_probe_call(&self, now: Timestamp, settings: &ProbeSettings) -> bool {
+        if !self.is_paused() && !self.is_idle(now, settings) {
             return false;
         }
         let today = now.millis().div_euclid(DAY_MILLIS);
@@ -280,7 +311,7 @@ impl ChannelCredential {
         if calls.0 != today {
             *calls = (today, 0);
         }
-        if calls.1 >= PROBE_CALLS_A_DAY {
+        if calls.1 >= settings.calls_a_day {
             return false;
         }
         calls.1 = calls.1.saturating_add(1);
@@ -307,10 +338,10 @@ impl ChannelCredential {
                 }
                 self.resume()
             }
-            Probed::Refused(_) if self.is_paused() => AfterProbe::Nothing,
+            Probed::Refused(_) | Probed::CallRefused(_) if self.is_paused() => AfterProbe::Nothing,
             // A key that may serve calls and not list models is no reason to stop calls that work.
             Probed::Refused(_) if !state.is_refused.load(Ordering::Relaxed) => AfterProbe::Nothing,
-            Probed::Refused(status) => AfterProbe::Pause(*status),
+            Probed::Refused(status) | Probed::CallRefused(status) => AfterProbe::Pause(*status),
             Probed::Unclear if self.is_paused() => {
                 let since = &state.paused_at_millis;
                 // A pause that was there when this process started begins with it.
@@ -343,7 +374,7 @@ impl ChannelCredential {
         now: Timestamp,
         upstream_name: impl Fn(&str) -> String,
     ) {
-        let until = now.millis().saturating_add(ABSENT_MILLIS);
+        let until = now.millis().saturating_add(UNLISTED_MILLIS);
         let mut absent = self.absent();
         absent.retain(|_, it| it.is_doubted(now));
         for (model, absence) in absent.iter() {
@@ -391,9 +422,14 @@ impl Default for CredentialState {
             has_served: RwLock::default(),
             wants_probe: AtomicBool::new(false),
             probed_at_millis: AtomicI64::new(0),
+            served_at_millis: AtomicI64::new(0),
             probe_calls: Mutex::default(),
         }
     }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use trunkline_types::{AccountId, Timestamp};
 
-/// Accounts that must have met a fault before it counts for all.
-const SEVERAL: usize = 3;
+/// Accounts that must have met a fault before it counts for all: more than one customer is likely to have.
+const SEVERAL: usize = 5;
 /// Accounts that are remembered.
 const MAX_ACCOUNTS: usize = 16;
 
@@ -98,6 +98,14 @@ impl Evidence {
         })
     }
 
+    /// Whether calls of an account are kept from it for what that account met itself.
+    pub(super) fn excludes_own(&self, account: AccountId, now: Timestamp) -> bool {
+        self.holds(now, |seen| {
+            let own = seen.iter().find(|one| one.account == account);
+            own.is_some_and(|own| self.has_consequence(own, now))
+        })
+    }
+
     /// Whether calls of all accounts are kept from it.
     pub(super) fn excludes_all(&self, now: Timestamp) -> bool {
         self.holds(now, |seen| self.is_shared(seen, now))
@@ -169,10 +177,14 @@ mod tests {
         assert!(evidence.excludes(account(1), at(129)));
         assert!(!evidence.excludes(account(2), at(129)));
         assert!(!evidence.excludes_all(at(129)) && evidence.is_doubted(at(129)));
-        evidence.record(account(2), at(100), 130 * SECOND);
-        assert!(!evidence.excludes(account(3), at(129)));
-        evidence.record(account(3), at(100), 130 * SECOND);
-        assert!(evidence.excludes(account(4), at(129)) && evidence.excludes_all(at(129)));
+        for other in 2..=4 {
+            evidence.record(account(other), at(100), 130 * SECOND);
+            assert!(!evidence.excludes(account(9), at(129)));
+        }
+        evidence.record(account(5), at(100), 130 * SECOND);
+        assert!(evidence.excludes(account(9), at(129)) && evidence.excludes_all(at(129)));
+        assert!(!evidence.excludes_own(account(9), at(129)));
+        assert!(evidence.excludes_own(account(5), at(129)));
         assert!(!evidence.excludes(account(1), at(130)) && !evidence.is_doubted(at(130)));
     }
 
@@ -186,9 +198,11 @@ mod tests {
         evidence.record(account(1), at(80), 90 * SECOND);
         assert!(evidence.excludes(account(1), at(89)) && !evidence.excludes(account(2), at(89)));
         assert_eq!(evidence.faults(), 5);
-        evidence.record(account(2), at(80), 90 * SECOND);
-        evidence.record(account(3), at(80), 90 * SECOND);
-        assert!(evidence.excludes(account(4), at(89)));
+        for other in 2..=5 {
+            assert!(!evidence.excludes(account(9), at(89)));
+            evidence.record(account(other), at(80), 90 * SECOND);
+        }
+        assert!(evidence.excludes(account(9), at(89)));
         evidence.clear();
         assert!(!evidence.excludes(account(1), at(89)) && evidence.faults() == 0);
     }

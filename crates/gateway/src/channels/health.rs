@@ -50,6 +50,12 @@ impl Health {
         self.is_reached(query.now) && !self.failures.excludes(query.account, query.now)
     }
 
+    /// Whether only calls of other accounts failed. Several of them may have brought that about together, so a call
+    /// that nothing else serves may still be sent.
+    pub(super) fn is_last_resort(&self, query: ChannelQuery<'_>) -> bool {
+        self.is_reached(query.now) && !self.failures.excludes_own(query.account, query.now)
+    }
+
     fn is_reached(&self, now: Timestamp) -> bool {
         self.unreached_until_millis.load(Ordering::Relaxed) <= now.millis()
     }
@@ -86,23 +92,29 @@ impl Health {
         self.failures.clear();
     }
 
-    /// A call did not reach the upstream. No request can bring that about, so it counts for all.
-    pub(crate) fn unreached(&self, now: Timestamp) {
+    /// A call did not reach the upstream. No request can bring that about, so it counts for all. True if it is
+    /// skipped from now on.
+    pub(crate) fn unreached(&self, now: Timestamp) -> bool {
+        let was_reached = self.is_reached(now);
         let unreached = self.unreached.fetch_add(1, Ordering::Relaxed);
         if unreached.saturating_add(1) >= OPEN_AFTER {
             let until = now.millis().saturating_add(OPEN_FOR_MILLIS);
             self.unreached_until_millis.store(until, Ordering::Relaxed);
             self.is_tripped.store(true, Ordering::Relaxed);
         }
+        was_reached && !self.is_reached(now)
     }
 
-    /// The upstream failed at a call of an account.
-    pub(crate) fn failed(&self, account: AccountId, now: Timestamp) {
+    /// The upstream failed at a call of an account. True if it is skipped for all from now on.
+    pub(crate) fn failed(&self, account: AccountId, now: Timestamp) -> bool {
         let until = now.millis().saturating_add(OPEN_FOR_MILLIS);
+        let was_skipped = self.failures.excludes_all(now);
         self.failures.record(account, now, until);
-        if self.failures.excludes_all(now) {
+        let is_skipped = self.failures.excludes_all(now);
+        if is_skipped {
             self.is_tripped.store(true, Ordering::Relaxed);
         }
+        is_skipped && !was_skipped
     }
 }
 

@@ -33,7 +33,7 @@ struct Ranked<'a> {
 impl ChannelRegistry {
     /// The channels of a model that have what a key demands, in the order in which they are to be asked: by
     /// the key's policy, then by priority, then drawn by weight. Those that calls of other accounts had to
-    /// leave come last.
+    /// leave come after them, and those that are skipped for what other accounts met come last.
     pub(crate) fn order(
         &self,
         query: ChannelQuery<'_>,
@@ -43,23 +43,26 @@ impl ChannelRegistry {
         let serving = self.by_model.get(query.model).into_iter().flatten();
         let usable = serving
             .filter(|channel| channel.row.serves(rules.group) && channel.qualifies(rules.policy))
-            .filter(|channel| channel.health.is_open(query))
             .filter_map(|channel| Some((channel, channel.credential(query, seed, &[])?)));
-        let (mut good, mut doubted) = (Vec::new(), Vec::new());
+        let (mut good, mut doubted, mut last) = (Vec::new(), Vec::new(), Vec::new());
         for (channel, credential) in usable {
             let ranked = Ranked {
                 channel,
                 rank: rank(channel, query, rules),
                 draw: weighted(seed, channel.row.id.number(), channel.row.weight),
             };
-            if credential.is_doubted(query) || channel.health.is_left_alone(query.now) {
+            if !channel.health.is_open(query) {
+                if channel.health.is_last_resort(query) {
+                    last.push(ranked);
+                }
+            } else if credential.is_doubted(query) || channel.health.is_left_alone(query.now) {
                 doubted.push(ranked);
             } else {
                 good.push(ranked);
             }
         }
         let mut ordered = Vec::with_capacity(good.len().saturating_add(doubted.len()));
-        for mut part in [good, doubted] {
+        for mut part in [good, doubted, last] {
             part.sort_by_key(|it| (it.rank, it.draw));
             ordered.extend(part.into_iter().map(|it| Arc::clone(it.channel)));
         }

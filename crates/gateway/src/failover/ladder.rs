@@ -64,14 +64,13 @@ pub(super) fn apply<T>(
     classified: Classified<T>,
     tally: &mut Tally,
 ) -> Verdict<T> {
-    let (channel, now) = (to.channel, services.now());
+    let now = services.now();
     // The attempt may have taken minutes.
     let query = ChannelQuery { now, ..to.query };
     let to = To { query, ..to };
-    let (account, health) = (query.account, &channel.health);
     match classified {
         Classified::Accepted(answer) => {
-            to.credential.served(query.model);
+            to.credential.served(query.model, now);
             Verdict::Accepted(answer)
         }
         Classified::RequestRejected(error) => Verdict::Stop(Exhausted {
@@ -79,13 +78,13 @@ pub(super) fn apply<T>(
             outcome: Outcome::Refused,
         }),
         Classified::RateLimited(seconds) => {
-            to.credential.limited(query, seconds);
+            limited(to, seconds, "rate limit");
             tally.reason = Some(SkipReason::RateLimited(seconds));
             Verdict::AskCredential
         }
         Classified::OutOfQuota(seconds) => {
             log.about("out_of_quota");
-            to.credential.limited(query, seconds);
+            limited(to, seconds, "quota exhausted");
             tally.reason = Some(SkipReason::Failed);
             Verdict::AskCredential
         }
@@ -106,12 +105,12 @@ pub(super) fn apply<T>(
             Verdict::AskNext
         }
         Classified::Unavailable => {
-            health.failed(account, now);
+            failed(to, "the upstream says that it is unavailable");
             tally.reason = Some(SkipReason::Failed);
             Verdict::AskNext
         }
         Classified::Failed => {
-            health.failed(account, now);
+            failed(to, "the upstream failed");
             tally.reason = Some(SkipReason::Failed);
             after_sent(policy)
         }
@@ -128,20 +127,21 @@ pub(super) fn apply<T>(
 }
 
 fn lost<T>(to: To<'_>, policy: RetryPolicy, error: &SendError, tally: &mut Tally) -> Verdict<T> {
-    let (health, now) = (&to.channel.health, to.query.now);
     match error {
         SendError::NotSent(_) => {
-            health.unreached(now);
+            if to.channel.health.unreached(to.query.now) {
+                paused(to, "the upstream cannot be reached");
+            }
             tally.reason = Some(SkipReason::Failed);
             Verdict::AskNext
         }
         SendError::Broken(_) => {
-            health.failed(to.query.account, now);
+            failed(to, "the connection broke");
             tally.reason = Some(SkipReason::Failed);
             after_sent(policy)
         }
         SendError::Silent => {
-            health.failed(to.query.account, now);
+            failed(to, "the upstream did not answer in time");
             tally.reason = Some(SkipReason::Silent);
             after_sent(policy)
         }
@@ -152,6 +152,38 @@ const fn after_sent<T>(policy: RetryPolicy) -> Verdict<T> {
     match policy.after_sent {
         AfterSent::AskNext => Verdict::AskNext,
         AfterSent::Stop => Verdict::MayBeTaken,
+    }
+}
+
+/// The upstream failed at a call.
+fn failed(to: To<'_>, how: &'static str) {
+    if to.channel.health.failed(to.query.account, to.query.now) {
+        paused(to, how);
+    }
+}
+
+/// A channel is skipped for all accounts until a trial succeeds.
+fn paused(to: To<'_>, how: &'static str) {
+    tracing::warn!(
+        channel.name = to.channel.row.name,
+        credential.label = to.credential.label,
+        model = to.query.model,
+        evidence = how,
+        failures_count = to.channel.health.failures(),
+        "channel paused: calls fail; one call at a time tries it again"
+    );
+}
+
+/// The upstream wants no call with a credential for a while.
+fn limited(to: To<'_>, seconds: u64, what: &'static str) {
+    if to.credential.limited(to.query, seconds) {
+        tracing::info!(
+            channel.name = to.channel.row.name,
+            credential.label = to.credential.label,
+            evidence = what,
+            seconds,
+            "credential cools down: calls of several accounts were refused"
+        );
     }
 }
 
@@ -166,7 +198,14 @@ fn rejected(services: &Services, log: AttemptLog<'_>, to: To<'_>, status: Status
         "credential refused at a call; a probe tells whether it is bad"
     );
     if to.credential.refused(to.query) {
-        store_pause(services, to.channel, to.credential, status.as_u16());
+        let evidence = "calls of several accounts were refused";
+        store_pause(
+            services,
+            to.channel,
+            to.credential,
+            status.as_u16(),
+            evidence,
+        );
     }
 }
 

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use trunkline_db::SystemClock;
 use trunkline_simulator::{Fault, Rule, Settings as SimulatorSettings, Simulator};
+use trunkline_types::Money;
 
 use crate::keys::calls::call_at;
-use crate::test_gateway::{ChannelOptions, TestGateway};
+use crate::test_gateway::{CANARY, ChannelOptions, GatewayResponse, TestGateway};
 use crate::upstreams::always;
 
 const MODELS: [(&str, &str); 1] = [("sim-fast", "sim-fast")];
@@ -40,7 +42,7 @@ fn grow(messages: &mut Vec<Value>, turn: usize) {
     if turn > 0 {
         messages.push(json!({ "role": "assistant", "content": "Go on." }));
     }
-    let text = format!("turn {turn} {}", "word ".repeat(400));
+    let text = format!("turn {turn} {}", "word ".repeat(800));
     messages.push(json!({ "role": "user", "content": text }));
 }
 
@@ -69,13 +71,27 @@ async fn a_customers_conversation_reads_its_prompt_cache_on_every_node_and_is_ch
         assert_eq!(got.status, 200, "{}", got.text());
         let request = simulator.requests().pop().unwrap();
         let cached = request.cache_read_tokens;
+        let details = &got.json()["usage"]["cost_details"];
+        // What it would have cost without a cache, less what it cost.
+        let saved = i64::try_from(cached * 1_800).unwrap();
+        match details["cache_saving_usd"].as_str() {
+            Some(saving) => assert_eq!(saving.parse::<Money>().unwrap().nanos(), saved),
+            None => assert_eq!(saved, 0, "{details}"),
+        }
         assert_eq!(
             got.json()["usage"]["prompt_tokens_details"]["cached_tokens"],
             cached
         );
         // 2 USD a million tokens, 0.2 for what is read from the cache, 8 for the answer.
         let input = (request.prompt_tokens - cached) * 2_000 + cached * 200;
-        charged += i64::try_from(input + request.completion_tokens * 8_000).unwrap();
+        let cost = i64::try_from(input + request.completion_tokens * 8_000).unwrap();
+        let id = got.headers.get("x-request-id").unwrap().to_str().unwrap();
+        let (outcome, receipt, _, estimated) = harness.usage(id).await;
+        assert_eq!(
+            (outcome.as_str(), receipt, estimated),
+            ("complete", cost, false)
+        );
+        charged += cost;
     }
     assert_eq!(used(&simulator).len(), 1, "one credential");
     let requests = simulator.requests();
@@ -84,11 +100,40 @@ async fn a_customers_conversation_reads_its_prompt_cache_on_every_node_and_is_ch
         all += request.prompt_tokens;
         uncached += request.prompt_tokens - request.cache_read_tokens;
     }
-    // Drawn anew for each turn, two of three find a cache that is turns behind.
     assert!(uncached * 5 < all, "{uncached} of {all}");
+    // Without affinity each turn goes to another of the three, and finds a cache that is turns behind.
+    let without = uncached_without_affinity(&harness).await;
+    assert!(
+        uncached * 2 <= without,
+        "{uncached} with affinity, {without} without"
+    );
     assert_eq!(harness.posted_at_rest().await, 10_000_000_000 - charged);
     harness.audit().await;
     simulator.stop().await;
+}
+
+/// Uncached input tokens of the same conversation at the same upstream, its turns sent with one credential after the
+/// other.
+async fn uncached_without_affinity(harness: &TestGateway) -> u64 {
+    let settings = SimulatorSettings {
+        caches_prompts: true,
+        ..SimulatorSettings::default()
+    };
+    let simulator = Simulator::start(settings).await.unwrap();
+    let mut messages = Vec::new();
+    for turn in 0..TURNS {
+        grow(&mut messages, turn);
+        let body = Bytes::from(body_of(&messages).to_string());
+        let to = (simulator.address(), [CANARY, B, C][turn % 3]);
+        let sent = harness.send_as(to, Method::POST, PATH, body, &[]).await;
+        assert_eq!(GatewayResponse::read(sent).await.status, 200);
+    }
+    let requests = simulator.requests();
+    simulator.stop().await;
+    requests
+        .iter()
+        .map(|request| request.prompt_tokens - request.cache_read_tokens)
+        .sum()
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! Channels and accounts that are changed while customers call.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
+use futures_util::future::join_all;
 use trunkline_keyring::{Binding, Purpose};
 use trunkline_simulator::{Fault, Rule, Settings as SimulatorSettings, Simulator};
 use trunkline_store::accounts;
@@ -11,6 +13,8 @@ use crate::test_gateway::{CANARY, TestGateway, ask};
 use crate::upstreams::always;
 
 const SECOND: &str = "second-credential-0123456789";
+/// Ten calls a second each.
+const CLIENTS: usize = 20;
 
 impl TestGateway {
     async fn edit(&self, change: impl FnOnce(&mut channels::Channel)) {
@@ -22,6 +26,8 @@ impl TestGateway {
         let done = done.await;
         tx.finish(done).await.unwrap();
         self.gateway.refresh().await.unwrap();
+        // Calls see each change.
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 
     fn sealed(&self, label: &str, secret: &str) -> Vec<u8> {
@@ -47,20 +53,27 @@ async fn a_customers_calls_all_succeed_while_an_operator_changes_every_field_of_
     let second = Simulator::start(SimulatorSettings::default())
         .await
         .unwrap();
-    let done = AtomicBool::new(false);
-    let calls = async {
-        let mut count = 0;
-        while !done.load(Ordering::Relaxed) || count < 40 {
-            let got = harness.chat(&ask(&format!("Hello {count}"))).await;
+    let (done, count) = (AtomicBool::new(false), AtomicUsize::new(0));
+    // About two hundred calls a second, as far as the machine goes along.
+    let client = async || {
+        while !done.load(Ordering::Relaxed) {
+            let number = count.fetch_add(1, Ordering::Relaxed);
+            let pause = tokio::time::sleep(Duration::from_millis(100));
+            let got = harness.chat(&ask(&format!("Hello {number}"))).await;
             assert_eq!(got.status, 200, "{}", got.text());
-            count += 1;
+            pause.await;
         }
     };
+    let calls = join_all((0..CLIENTS).map(|_| client()));
     let edits = async {
         let address = second.base_url();
         harness.edit(|it| it.base_url = Some(address)).await;
         harness.edit(|it| (it.priority, it.weight) = (3, 7)).await;
         harness.edit(|it| it.region = Some("eu".to_owned())).await;
+        harness
+            .edit(|it| it.residency = Some("de".to_owned()))
+            .await;
+        harness.edit(|it| it.zero_retention = true).await;
         harness
             .edit(|it| drop(it.models.insert("more".to_owned(), "sim-fast".to_owned())))
             .await;
@@ -80,9 +93,27 @@ async fn a_customers_calls_all_succeed_while_an_operator_changes_every_field_of_
             .await;
         harness.edit(|it| it.concurrent_calls = Some(500)).await;
         harness.edit(|it| it.cost = None).await;
+        harness.edit(|it| it.extra_headers.clear()).await;
+        harness.edit(|it| it.groups.clear()).await;
+        let sealed = harness.sealed("more", SECOND);
+        let more = NewCredential {
+            label: "more",
+            sealed: &sealed,
+            hint: "…",
+        };
+        let mut tx = harness.console.begin().await.unwrap();
+        let added = channels::add_credentials(&mut tx, "first", &[more]).await;
+        tx.finish(added).await.unwrap();
+        harness.edit(|it| it.weight = 2).await;
+        let mut tx = harness.console.begin().await.unwrap();
+        let removed = channels::remove_credential(&mut tx, "first", "main", false).await;
+        tx.finish(removed).await.unwrap();
+        harness.edit(|it| it.weight = 1).await;
         done.store(true, Ordering::Relaxed);
     };
     tokio::join!(calls, edits);
+    let count = count.load(Ordering::Relaxed);
+    assert!(count >= 2 * CLIENTS, "{count} calls");
     assert!(!second.requests().is_empty(), "the new address is used");
     second.stop().await;
 }

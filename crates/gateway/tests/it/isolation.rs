@@ -99,22 +99,25 @@ async fn one_customer_that_provokes_refusals_takes_the_channel_from_no_other_cus
 async fn refusals_that_calls_of_several_customers_met_pause_a_credential_until_a_probe_works() {
     let rests = CoolDowns::new();
     let harness = with_hands(&rests).await;
-    let others = [harness.customer().await, harness.customer().await];
     let refused = "[[fault:status:401]]";
-    assert_eq!(harness.chat(&ask(refused)).await.status, 502);
-    assert_eq!(harness.chat_as(&others[0], refused).await.status, 502);
+    let mut others = Vec::new();
+    for _ in 0..4 {
+        let other = harness.customer().await;
+        assert_eq!(harness.chat_as(&other, refused).await.status, 502);
+        others.push(other);
+    }
     assert!(!harness.credential_is_paused("first").await);
-    assert_eq!(harness.chat_as(&others[1], refused).await.status, 502);
+    assert_eq!(harness.chat(&ask(refused)).await.status, 502);
     harness.becomes_paused("first", true).await;
-    let fourth = harness.customer().await;
-    let got = harness.chat_as(&fourth, "Hello").await;
+    let sixth = harness.customer().await;
+    let got = harness.chat_as(&sixth, "Hello").await;
     assert_eq!(
         (got.status.as_u16(), got.code().as_str()),
         (503, "no_available_route")
     );
     harness.gateway.probe_channels().await;
     harness.becomes_paused("first", false).await;
-    for key in [&fourth, &others[0], &harness.key] {
+    for key in [&sixth, &others[0], &harness.key] {
         assert_eq!(harness.chat_as(key, "Hello").await.status, 200);
     }
 }

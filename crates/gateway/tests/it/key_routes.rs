@@ -3,6 +3,8 @@
 use http::Method;
 use serde_json::{Value, json};
 use trunkline_simulator::{Fault, Settings as SimulatorSettings, Simulator};
+use trunkline_store::account_routes::AccountRoutes;
+use trunkline_store::accounts;
 use trunkline_store::channels::{self, EditChannelError};
 use trunkline_store::{KeyGroup, MaxPrice, PolicyFields, RoutePolicy};
 
@@ -143,16 +145,83 @@ async fn a_sub_key_takes_over_the_highest_price_and_may_only_lower_it() {
     assert_eq!(view["policy"], "cheapest");
     assert_eq!(view["max_price"]["unit"], Value::Null);
     assert_eq!(chat(&harness, &child).await, fine());
-    let change = |body: Value| call(&harness, &parent, (Method::PATCH, &path), Some(body));
-    let got = change(json!({ "max_price": { "input": "3" } })).await;
+    let dearer = json!({ "name": "k", "max_price": { "input": "3" } });
+    let got = call(&harness, &parent, (Method::POST, "/v1/keys"), Some(dearer)).await;
     assert_eq!(is(&got).0, 400, "{}", got.text());
     assert_eq!(got.json()["error"]["param"], "max_price.input");
-    let got = change(json!({ "policy": "nearest" })).await;
-    assert_eq!(got.json()["error"]["param"], "policy");
-    let got = change(json!({ "max_price": { "input": "1" } })).await;
-    assert_eq!(is(&got), fine(), "{}", got.text());
-    assert_eq!(chat(&harness, &child).await, no(402, "price_above_limit"));
+    // The data plane changes no routes, whatever a key sends.
+    for body in [
+        json!({ "policy": "fastest" }),
+        json!({ "max_price": { "input": "1" } }),
+    ] {
+        let got = call(&harness, &parent, (Method::PATCH, &path), Some(body)).await;
+        assert_eq!(is(&got).0, 400, "{}", got.text());
+    }
+    let cheaper = json!({ "max_price": { "input": "1" } });
+    let (cheap, _) = below(&harness, &parent, cheaper).await;
+    assert_eq!(chat(&harness, &cheap).await, no(402, "price_above_limit"));
     assert_eq!(chat(&harness, &parent).await, fine());
+}
+
+#[tokio::test]
+async fn an_accounts_routes_are_those_of_its_keys_which_narrow_them() {
+    let harness = TestGateway::new().await;
+    let second = second(&harness).await;
+    let set = async |routes: AccountRoutes| {
+        let mut tx = harness.console.begin().await.unwrap();
+        let done = accounts::set_routes(&mut tx, harness.account, &routes).await;
+        assert!(tx.finish(done).await.unwrap());
+        harness.gateway.refresh().await.unwrap();
+    };
+    // Sold for 2 and 8 USD.
+    set(AccountRoutes {
+        max_price: price("1", "8"),
+        ..AccountRoutes::default()
+    })
+    .await;
+    assert_eq!(
+        chat(&harness, &harness.key).await,
+        no(402, "price_above_limit")
+    );
+    set(AccountRoutes {
+        residencies: Some(vec!["fr".to_owned()]),
+        upstream_zero_retention: true,
+        ..AccountRoutes::default()
+    })
+    .await;
+    assert_eq!(
+        chat(&harness, &harness.key).await,
+        no(403, "route_not_allowed")
+    );
+    edit(&harness, "second", |it| {
+        it.residency = Some("fr".to_owned());
+        it.zero_retention = true;
+    })
+    .await;
+    assert_eq!(chat(&harness, &harness.key).await, fine());
+    assert_eq!(second.requests().len(), 1, "not by priority");
+    let elsewhere = PolicyFields {
+        residencies: Some(vec!["us".to_owned()]),
+        ..PolicyFields::default()
+    };
+    let elsewhere = harness.make_key(elsewhere).await;
+    assert_eq!(
+        chat(&harness, &elsewhere).await,
+        no(403, "route_not_allowed")
+    );
+    // The account's order, until a key has its own.
+    edit(&harness, "second", |it| it.cost = Some(cost(500_000))).await;
+    set(AccountRoutes {
+        policy: Some(RoutePolicy::Cheapest),
+        ..AccountRoutes::default()
+    })
+    .await;
+    assert_eq!(chat(&harness, &harness.key).await, fine());
+    assert_eq!(second.requests().len(), 2);
+    let own = key_with(&harness, RoutePolicy::Priority).await;
+    assert_eq!(chat(&harness, &own).await, fine());
+    assert_eq!(second.requests().len(), 2);
+    second.stop().await;
 }
 
 #[tokio::test]

@@ -21,6 +21,7 @@ mod callers;
 #[cfg(test)]
 mod canary;
 #[cfg(test)]
+mod channel_health;
 mod charges;
 #[cfg(test)]
 mod client_decode;
@@ -75,6 +76,7 @@ mod generation;
 #[cfg(test)]
 mod growth;
 #[cfg(test)]
+mod guardrail;
 mod hostile;
 #[cfg(test)]
 mod idempotency;
