@@ -137,6 +137,7 @@ mod tests {
             status: 200,
             headers: BTreeMap::new(),
             shapes,
+            prices: None,
         }
     }
 

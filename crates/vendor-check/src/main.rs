@@ -16,6 +16,7 @@ mod budget;
 mod cases;
 mod diff;
 mod frames;
+mod prices;
 mod report;
 mod request;
 mod run;

@@ -12,6 +12,7 @@ use trunkline_upstream::{Auth, Client, Deadlines, Outgoing, Provider, UpstreamRe
 
 use crate::cases::Case;
 use crate::frames;
+use crate::prices::{self, ListedPrices};
 use crate::shape::{self, Shape};
 
 /// One of the two servers that are compared.
@@ -30,6 +31,8 @@ pub(crate) struct ObservedResponse {
     pub(crate) headers: BTreeMap<String, String>,
     /// One for a buffered response, one per frame shape for a stream.
     pub(crate) shapes: Vec<Shape>,
+    /// What the model costs, where a list of models says so.
+    pub(crate) prices: Option<ListedPrices>,
 }
 
 /// An invalid key in the usual format.
@@ -71,7 +74,11 @@ impl Target<'_> {
         };
         let mut answer = self.client.send(call).await?;
         let body = answer.whole(MAX_ANSWER_BYTES).await?;
-        Ok(observed(&answer, &body))
+        let prices = prices::listed(&body, self.model);
+        Ok(ObservedResponse {
+            prices,
+            ..observed(&answer, &body)
+        })
     }
 
     fn headers(&self, case: Case) -> anyhow::Result<HeaderMap> {
@@ -128,5 +135,6 @@ fn observed(answer: &UpstreamResponse, body: &[u8]) -> ObservedResponse {
         } else {
             vec![shape::of_text(body)]
         },
+        prices: None,
     }
 }

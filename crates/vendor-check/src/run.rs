@@ -10,6 +10,7 @@ use trunkline_upstream::{Client, Format, Providers};
 use crate::budget::{self, Budget};
 use crate::cases::Case;
 use crate::diff::differences;
+use crate::prices;
 use crate::report::Report;
 use crate::request::Target;
 use crate::vendor::Vendor;
@@ -120,7 +121,16 @@ async fn compare(
             .await
             .context("the simulator did not answer")?;
         let lines = match vendor.ask(case).await {
-            Ok(observed) => differences(&observed, &simulated),
+            Ok(observed) => {
+                let mut lines = differences(&observed, &simulated);
+                let prices = observed.prices;
+                lines.extend(
+                    prices
+                        .into_iter()
+                        .flat_map(|listed| prices::differences(listed, &options.vendor)),
+                );
+                lines
+            }
             Err(error) => vec![format!("the vendor gave no answer: {error:#}")],
         };
         different = different.saturating_add(lines.len());

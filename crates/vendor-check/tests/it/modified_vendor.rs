@@ -1,4 +1,4 @@
-//! A vendor that is the simulator with one text replaced.
+//! A vendor that is the simulator with texts and statuses replaced.
 
 use std::net::SocketAddr;
 
@@ -11,12 +11,15 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
+/// What is replaced in answers.
+#[derive(Clone, Copy)]
+pub(crate) struct Changes {
+    pub(crate) texts: &'static [(&'static str, &'static str)],
+    pub(crate) statuses: &'static [(u16, u16)],
+}
+
 /// Starts it; it ends with the set.
-pub(crate) async fn start(
-    simulator: SocketAddr,
-    from: &'static str,
-    to: &'static str,
-) -> (String, JoinSet<()>) {
+pub(crate) async fn start(simulator: SocketAddr, changes: Changes) -> (String, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
     let mut tasks = JoinSet::new();
@@ -25,7 +28,7 @@ pub(crate) async fn start(
         loop {
             let (stream, _) = listener.accept().await.unwrap();
             connections.spawn(async move {
-                let service = service_fn(move |request| pass(request, simulator, from, to));
+                let service = service_fn(move |request| pass(request, simulator, changes));
                 let served = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
                 served.await.unwrap_or_default();
             });
@@ -37,8 +40,7 @@ pub(crate) async fn start(
 async fn pass(
     request: Request<Incoming>,
     simulator: SocketAddr,
-    from: &str,
-    to: &str,
+    changes: Changes,
 ) -> hyper::Result<Response<Full<Bytes>>> {
     let stream = TcpStream::connect(simulator).await.unwrap();
     let (mut sender, connection) =
@@ -47,7 +49,14 @@ async fn pass(
     running.spawn(connection);
     let (mut head, body) = sender.send_request(request).await?.into_parts();
     let body = body.collect().await?.to_bytes();
-    let body = String::from_utf8(body.to_vec()).unwrap().replace(from, to);
+    let mut body = String::from_utf8(body.to_vec()).unwrap();
+    for (from, to) in changes.texts {
+        body = body.replace(from, to);
+    }
+    let mut statuses = changes.statuses.iter();
+    if let Some((_, to)) = statuses.find(|(from, _)| head.status == *from) {
+        head.status = (*to).try_into().unwrap();
+    }
     head.headers.remove("content-length");
     head.headers.remove("transfer-encoding");
     Ok(Response::from_parts(head, Full::new(Bytes::from(body))))

@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use trunkline_simulator::{Settings, Simulator};
 
-use crate::modified_vendor;
+use crate::modified_vendor::{self, Changes};
 
 const KEY: &str = "sk-the-key-of-this-test";
 const CASES: [&str; 8] = [
@@ -67,8 +67,11 @@ async fn the_simulator_in_the_vendors_place_is_the_same() {
 #[tokio::test]
 async fn a_vendor_that_renames_a_field_is_told_path_by_path() {
     let vendor = simulator().await;
-    let (base_url, _tasks) =
-        modified_vendor::start(vendor.address(), "\"finish_reason\"", "\"stop_reason\"").await;
+    let changes = Changes {
+        texts: &[("\"finish_reason\"", "\"stop_reason\"")],
+        statuses: &[],
+    };
+    let (base_url, _tasks) = modified_vendor::start(vendor.address(), changes).await;
     let variables = [
         ("SIMULATOR_API_KEY", KEY),
         ("VENDOR_CHECK_BASE_URL", base_url.as_str()),
@@ -85,6 +88,39 @@ async fn a_vendor_that_renames_a_field_is_told_path_by_path() {
     ] {
         assert!(output.contains(line), "{line} is not in {output}");
     }
+}
+
+#[tokio::test]
+async fn a_vendor_that_changed_shape_price_and_behaviour_is_told_in_all_three() {
+    let vendor = simulator().await;
+    let changes = Changes {
+        texts: &[
+            ("\"finish_reason\"", "\"stop_reason\""),
+            (
+                "\"id\":\"sim-small\"",
+                "\"id\":\"sim-small\",\"pricing\":{\"prompt\":\"0.000001\",\"completion\":\"0.000005\"}",
+            ),
+        ],
+        statuses: &[(401, 403)],
+    };
+    let (base_url, _tasks) = modified_vendor::start(vendor.address(), changes).await;
+    let variables = [
+        ("SIMULATOR_API_KEY", KEY),
+        ("VENDOR_CHECK_BASE_URL", base_url.as_str()),
+    ];
+    let (code, output) = vendor_check("simulator", &variables).await;
+    assert_eq!(code, Some(1), "{output}");
+    for line in [
+        // Shape.
+        "    body choices[].stop_reason: vendor has text, simulator has nothing",
+        // Price; that of input is as before.
+        "    price of output: vendor has 5000000 pico-USD a token, our table has 4000000",
+        // Behaviour.
+        "    status: vendor has 403, simulator has 401",
+    ] {
+        assert!(output.contains(line), "{line} is not in {output}");
+    }
+    assert!(!output.contains("price of input"), "{output}");
 }
 
 #[tokio::test]
