@@ -265,7 +265,7 @@ await it("a menu works by keyboard and gives the focus back", { responses: usual
 
 await it(
   "theme, language and the narrow rail are remembered",
-  { responses: { ...usualHome, "GET /api/sessions": { data: [] } } },
+  { responses: { ...usualHome, "GET /api/account/routes": {}, "GET /api/sessions": { data: [] } } },
   async (page, open) => {
     await open("/settings");
     await page.getByRole("radio", { name: "Dark" }).check({ force: true });

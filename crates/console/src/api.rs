@@ -43,7 +43,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::csrf;
-use crate::docs::{self, DocsSettings};
+use crate::docs;
 use crate::error::{ApiError, ConsoleErrorCode};
 use crate::middleware::is_public;
 use crate::oidc::Providers;
@@ -105,11 +105,6 @@ pub(crate) fn router(parts: Parts) -> Router {
     let known: Arc<str> = public.join(", GET ").into();
     let data_plane = static_files::origin_of(&parts.settings.base_url);
     let document = documents::document(&described);
-    let documentation = docs::router(
-        DocsSettings::of(&parts.settings),
-        Arc::clone(&parts.gateway),
-        document.clone(),
-    );
     let shared = Shared {
         data: parts.data,
         people: parts.people,
@@ -125,6 +120,7 @@ pub(crate) fn router(parts: Parts) -> Router {
         cells: ResponseCache::default(),
         document,
     };
+    let documentation = docs::router(shared.clone());
     router
         .route_layer(from_fn_with_state(shared.clone(), csrf::guard))
         // After the guard: no browser sends these, and their signature says who does.

@@ -1,6 +1,7 @@
 //! The documentation at `/docs`: Markdown that is built in, shown as pages for people and as text for
 //! programs. The pages are made when the first one is asked for, with this installation's own addresses
-//! in them, and are whole without a script.
+//! in them, and are whole without a script. Pages for operators are shown to operators who are signed in, and in no
+//! document for customers.
 
 mod escape;
 mod highlight;
@@ -22,14 +23,14 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::get;
-use bytes::Bytes;
-use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
 pub(crate) use self::settings::DocsSettings;
-use self::site::{Facts, Site};
-use crate::gateway_port::GatewayPort;
+use self::site::{Audience, Facts, Site};
 use crate::reply;
+use crate::session;
+use crate::shared::Shared;
 
 /// A page may load what is ours, and nothing else.
 const PAGE_RULES: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
@@ -43,10 +44,9 @@ struct Docs {
 
 struct Inner {
     settings: DocsSettings,
-    gateway: Arc<dyn GatewayPort>,
-    /// The console's own OpenAPI document.
-    document: Bytes,
-    site: OnceLock<Site>,
+    shared: Shared,
+    for_customers: OnceLock<Site>,
+    for_operators: OnceLock<Site>,
 }
 
 /// Whether a path is one of the documentation's.
@@ -61,17 +61,13 @@ pub(crate) fn owns(path: &str) -> bool {
     ) || below("/docs")
 }
 
-pub(crate) fn router(
-    settings: DocsSettings,
-    gateway: Arc<dyn GatewayPort>,
-    document: Bytes,
-) -> Router {
+pub(crate) fn router(shared: Shared) -> Router {
     let docs = Docs {
         inner: Arc::new(Inner {
-            settings,
-            gateway,
-            document,
-            site: OnceLock::new(),
+            settings: DocsSettings::of(&shared.settings),
+            shared,
+            for_customers: OnceLock::new(),
+            for_operators: OnceLock::new(),
         }),
     };
     Router::new()
@@ -85,7 +81,7 @@ pub(crate) fn router(
 }
 
 async fn file(State(docs): State<Docs>, uri: Uri, headers: HeaderMap) -> Response {
-    let site = docs.inner.site();
+    let site = docs.inner.site(docs.inner.audience(&headers).await);
     let path = uri.path();
     let mut answered = if let Some(found) = site.file(path) {
         reply::bytes(&headers, found.body.clone(), found.content_type)
@@ -99,9 +95,10 @@ async fn file(State(docs): State<Docs>, uri: Uri, headers: HeaderMap) -> Respons
         answered
     };
     let rules = HeaderValue::from_static(PAGE_RULES);
-    answered
-        .headers_mut()
-        .insert(CONTENT_SECURITY_POLICY, rules);
+    let headers = answered.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, rules);
+    // Operators see more.
+    headers.insert(VARY, HeaderValue::from_static("cookie"));
     answered
 }
 
@@ -121,12 +118,26 @@ fn elsewhere(site: &Site, path: &str) -> Option<String> {
 // === impl Inner ===
 
 impl Inner {
-    fn site(&self) -> &Site {
-        self.site.get_or_init(|| {
+    /// Who reads. Without a database all readers are customers.
+    async fn audience(&self, headers: &HeaderMap) -> Audience {
+        let sign_in = session::find(&self.shared, headers).await.ok().flatten();
+        match sign_in.is_some_and(|sign_in| sign_in.is_operator) {
+            true => Audience::Operators,
+            false => Audience::Customers,
+        }
+    }
+
+    fn site(&self, audience: Audience) -> &Site {
+        let site = match audience {
+            Audience::Customers => &self.for_customers,
+            Audience::Operators => &self.for_operators,
+        };
+        site.get_or_init(|| {
             Site::build(&Facts {
+                audience,
                 settings: &self.settings,
-                console: &serde_json::from_slice(&self.document).unwrap_or_default(),
-                cells: &self.gateway.cells(),
+                console: &serde_json::from_slice(&self.shared.document).unwrap_or_default(),
+                cells: &self.shared.gateway.cells(),
             })
         })
     }

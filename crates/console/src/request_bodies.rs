@@ -76,6 +76,27 @@ pub(crate) struct MaxPriceBody {
     pub(crate) unit: Option<String>,
 }
 
+/// Which routes all keys of an organisation are served by.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = AccountRoutes)]
+pub(crate) struct AccountRoutesBody {
+    /// In which order routes are tried; null for `priority`. A key's own order wins.
+    #[serde(default)]
+    #[schema(inline = false)]
+    pub(crate) policy: Option<RoutePolicyName>,
+    /// Calls of dearer models are refused; null for any price.
+    #[serde(default)]
+    #[schema(inline = false)]
+    pub(crate) max_price: Option<MaxPriceBody>,
+    /// Where upstreams may keep data; null for anywhere.
+    #[serde(default)]
+    pub(crate) residencies: Option<Vec<String>>,
+    /// Only upstreams that keep nothing.
+    #[serde(default)]
+    pub(crate) upstream_zero_retention: bool,
+}
+
 /// Creation of the operator account.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

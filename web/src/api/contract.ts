@@ -11,6 +11,7 @@ export type Budget = Schemas["Budget"];
 export type Home = Schemas["Home"];
 export type InstanceInfo = Schemas["InstanceInfo"];
 export type Invitation = Schemas["Invitation"];
+export type AccountRoutes = Schemas["AccountRoutes"];
 export type Key = Schemas["Key"];
 export type LedgerLine = Schemas["LedgerLine"];
 export type Email = Schemas["Email"];

@@ -21,6 +21,24 @@ export interface paths {
         patch: operations["change_account"];
         trace?: never;
     };
+    "/api/account/routes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns which routes keys of the organisation are served by. */
+        get: operations["show_account_routes"];
+        /** Sets which routes keys of the organisation are served by. What is not named is removed. */
+        put: operations["set_account_routes"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/email/verify": {
         parameters: {
             query?: never;
@@ -1006,6 +1024,15 @@ export interface components {
             /** @description The user's role in it. */
             role: components["schemas"]["Role"];
         };
+        /** @description Which routes all keys of an organisation are served by. */
+        AccountRoutes: {
+            max_price?: components["schemas"]["MaxPrice"] | null;
+            policy?: components["schemas"]["RoutePolicy"] | null;
+            /** @description Where upstreams may keep data; null for anywhere. */
+            residencies?: string[] | null;
+            /** @description Only upstreams that keep nothing. */
+            upstream_zero_retention?: boolean;
+        };
         /** @description One upstream attempt. */
         Attempt: {
             /**
@@ -1602,6 +1629,11 @@ export interface components {
         LogDetail: components["schemas"]["LogRow"] & {
             /** @description Upstream attempts in order. */
             attempts: components["schemas"]["Attempt"][];
+            /**
+             * @description What input read from a prompt cache would have cost more without one; null if none was read, or the price cannot
+             *     be reproduced.
+             */
+            cache_saving_usd: string | null;
             /** @description Pricing group. */
             group: string;
             /** @description Price breakdown; null where it cannot be reproduced exactly. */
@@ -2726,6 +2758,194 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AccountRef"];
+                };
+            };
+            /** @description Invalid request, or the query is too long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found, or it belongs to another organisation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Method not allowed; see `allow` */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many attempts; wait for `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Temporarily unavailable; retry after `retry-after` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    show_account_routes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The routes */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountRoutes"];
+                };
+            };
+            /** @description Invalid request, or the query is too long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found, or it belongs to another organisation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Method not allowed; see `allow` */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Temporarily unavailable; retry after `retry-after` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    set_account_routes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AccountRoutes"];
+            };
+        };
+        responses: {
+            /** @description The routes */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountRoutes"];
                 };
             };
             /** @description Invalid request, or the query is too long */

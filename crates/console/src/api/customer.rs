@@ -1,6 +1,7 @@
 //! What customers see of their own: money, keys, calls, tasks and sums. Everything here belongs to the
 //! organisation that the signed-in user selected; resources of other organisations are not found.
 
+mod account_routes;
 pub(crate) mod amounts;
 mod budgets;
 mod call_row;
@@ -34,6 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(keys::disable))
         .routes(routes!(keys::enable))
         .routes(routes!(keys::first_call))
+        .routes(routes!(account_routes::show, account_routes::set))
         .routes(routes!(budgets::set))
         .routes(routes!(playground::key))
         .routes(routes!(logs::search))

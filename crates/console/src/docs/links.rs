@@ -43,18 +43,24 @@ pub(super) fn for_programs(markdown: &str, known: &[String]) -> String {
     let mut out = String::with_capacity(markdown.len());
     let mut rest = markdown;
     while let Some((before, after)) = rest.split_once("](") {
-        out.push_str(before);
-        out.push_str("](");
         let Some((to, behind)) = after.split_once(')') else {
+            out.push_str(before);
+            out.push_str("](");
             rest = after;
             break;
         };
-        match read(to, known) {
-            Link::Page(slug, heading) => out.push_str(&format!("/docs/{slug}.md{heading}")),
-            Link::Address(_) | Link::Nowhere => out.push_str(to),
-        }
-        out.push(')');
         rest = behind;
+        match read(to, known) {
+            Link::Page(slug, heading) => {
+                out.push_str(&format!("{before}](/docs/{slug}.md{heading})"));
+            }
+            // A page that is for operators, or a file that is no page: its name stays, without a way to it.
+            Link::Nowhere if before.contains('[') => {
+                let (text, name) = before.rsplit_once('[').unwrap_or((before, ""));
+                out.push_str(&format!("{text}{name}"));
+            }
+            Link::Address(_) | Link::Nowhere => out.push_str(&format!("{before}]({to})")),
+        }
     }
     out.push_str(rest);
     out

@@ -36,8 +36,17 @@ pub(super) struct Site {
     pub(super) pages: Vec<Page>,
 }
 
+/// For whom pages are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// All readers: no page about operating.
+    Customers,
+    Operators,
+}
+
 /// What pages are made of beside their own words.
 pub(super) struct Facts<'a> {
+    pub(super) audience: Audience,
     pub(super) settings: &'a DocsSettings,
     pub(super) console: &'a Value,
     pub(super) cells: &'a [SocialCell],
@@ -56,6 +65,9 @@ impl Site {
                 // A test reads all heads, so this happens only while a page is edited.
                 Err(problem) => tracing::error!(problem, "documentation page skipped"),
             }
+        }
+        if facts.audience == Audience::Customers {
+            drafts.retain(|(head, _)| head.group != Group::Operate);
         }
         drafts.push((api_head(), api_text(&described)));
         drafts.push((console_head(), console_text(facts.console)));
@@ -143,8 +155,12 @@ impl Site {
             settings.base_url, settings.dash_url, settings.dash_url
         ));
         for group in Group::ALL {
+            let mut pages = self.pages.iter().filter(|page| page.head.group == group);
+            let Some(first) = pages.next() else {
+                continue;
+            };
             out.push_str(&format!("\n## {}\n\n", group.name()));
-            for page in self.pages.iter().filter(|page| page.head.group == group) {
+            for page in std::iter::once(first).chain(pages) {
                 let Head {
                     slug,
                     title,

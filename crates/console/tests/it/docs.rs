@@ -4,8 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use http::Method;
+use trunkline_store::people::Role;
 
 use crate::client::{DASH_URL, TestConsole, request};
+use crate::people::Browser;
 
 fn pages(list: &str) -> Vec<String> {
     let links = list.split("](").skip(1);
@@ -191,7 +193,20 @@ async fn the_interfaces_are_pages_made_of_their_documents() {
 #[tokio::test]
 async fn an_operator_finds_every_built_in_provider_and_its_proof_in_the_documentation() {
     let test_console = TestConsole::new().await;
-    let page = test_console.get("/docs/providers.md").await;
+    // A customer finds none of it, and is not led there.
+    let account = test_console.organisation("Acme").await;
+    let email = "ada@example.com";
+    let customer = test_console.member(account, email, Role::Owner).await;
+    for browser in [&Browser::new(&test_console), &customer] {
+        for path in ["/docs/providers.md", "/docs/channels", "/docs/backup"] {
+            assert_eq!(browser.get(path).await.status, 404, "{path}");
+        }
+        let list = browser.get("/llms.txt").await;
+        let list = String::from_utf8(list.body.to_vec()).unwrap();
+        assert!(!list.contains("## Operate"), "{list}");
+    }
+    let operator = test_console.operator().await;
+    let page = operator.get("/docs/providers.md").await;
     let page = String::from_utf8(page.body.to_vec()).unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../upstream/providers");
     let mut listed = Vec::new();

@@ -5,6 +5,8 @@ import { usePricing, useSocialCatalog } from "@/pages/catalog/data";
 import { useTexts } from "@/text";
 import { ExpiryForm } from "./ExpiryForm";
 import { type DraftFault, ENDPOINT_WORDS, type KeyDraft } from "./form";
+import { RoutesFields } from "./RoutesFields";
+import { PRICE_FIELDS } from "./routes";
 import { keysTexts } from "./texts";
 
 interface Props {
@@ -18,6 +20,7 @@ export function MoreSettings(props: Props) {
     <div className="space-y-4">
       <Lists {...props} />
       <Limits {...props} />
+      <Routing {...props} />
       <Behaviour {...props} />
     </div>
   );
@@ -102,6 +105,20 @@ function Limits({ draft, onChange, faults }: Props) {
         {row("tokens", t.tokens)}
         {row("concurrent", t.concurrent)}
       </div>
+    </Card>
+  );
+}
+
+function Routing({ draft, onChange, faults }: Props) {
+  const t = useTexts(keysTexts);
+  const wrong = PRICE_FIELDS.filter((field) => faults.some((fault) => fault.field === field));
+  return (
+    <Card title={t.routes}>
+      <RoutesFields
+        draft={draft.routes}
+        onChange={(next) => onChange({ routes: { ...draft.routes, ...next } })}
+        faults={wrong}
+      />
     </Card>
   );
 }

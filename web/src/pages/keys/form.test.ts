@@ -98,3 +98,26 @@ describe("the end of a key", () => {
     expect(dayOf(new Date(2026, 0, 2))).toBe("2026-01-02");
   });
 });
+
+describe("the routes of a key", () => {
+  it("sends order, highest prices and demands, and nothing that was left empty", () => {
+    const routes = {
+      ...emptyDraft("UTC").routes,
+      policy: "cheapest" as const,
+      maxInput: " 2.50 ",
+      residencies: "de, fr",
+    };
+    expect(draftFaults({ ...draft, routes }, now)).toEqual([]);
+    expect(newKeyOf({ ...draft, routes }, now)).toEqual({
+      name: "Checkout",
+      policy: "cheapest",
+      max_price: { input: "2.50", output: null, unit: null },
+      residencies: ["de", "fr"],
+    });
+  });
+
+  it("calls a price wrong that is none", () => {
+    const routes = { ...emptyDraft("UTC").routes, maxOutput: "a lot" };
+    expect(draftFaults({ ...draft, routes }, now)).toEqual([{ field: "maxOutput", why: "price" }]);
+  });
+});

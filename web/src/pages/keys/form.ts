@@ -1,5 +1,6 @@
 /** The form of a new key: what was typed, what is wrong with it, and what is sent. */
 import type { Budget, NewKey } from "@/api";
+import { noRoutes, type PriceField, priceFaults, type RoutesDraft, routesOf } from "./routes";
 
 export const ENDPOINT_WORDS = [
   "chat",
@@ -55,6 +56,7 @@ export interface KeyDraft extends EndDraft {
   strict: boolean;
   zeroRetention: boolean;
   finishStreams: boolean;
+  routes: RoutesDraft;
 }
 
 export function emptyDraft(timezone: string): KeyDraft {
@@ -74,6 +76,7 @@ export function emptyDraft(timezone: string): KeyDraft {
     strict: false,
     zeroRetention: false,
     finishStreams: false,
+    routes: noRoutes,
   };
 }
 
@@ -84,6 +87,7 @@ export type DraftFault =
   | { field: "budget"; index: number; why: "amount" | "twice" }
   | { field: "addresses"; why: "address"; text: string }
   | { field: "requests" | "tokens" | "concurrent"; why: "count" }
+  | { field: PriceField; why: "price" }
   | { field: "endDate"; why: "past" };
 
 const AMOUNT = /^\d{1,10}(\.\d{1,9})?$/;
@@ -134,6 +138,7 @@ export function draftFaults(draft: KeyDraft, now: Date): DraftFault[] {
     const typed = draft[field].trim();
     if (typed !== "" && !COUNT.test(typed)) faults.push({ field, why: "count" });
   }
+  faults.push(...priceFaults(draft.routes).map((field) => ({ field, why: "price" as const })));
   if (endFault(draft, now)) faults.push({ field: "endDate", why: "past" });
   return faults;
 }
@@ -191,6 +196,7 @@ export function sentBudgets(budgets: BudgetDraft[]): NonNullable<NewKey["budgets
 
 export function newKeyOf(draft: KeyDraft, now: Date): NewKey {
   const budgets = sentBudgets(draft.budgets);
+  const routes = routesOf(draft.routes);
   return {
     name: draft.name.trim(),
     ...(budgets.length === 0 ? {} : { budgets }),
@@ -205,6 +211,10 @@ export function newKeyOf(draft: KeyDraft, now: Date): NewKey {
     ...(draft.strict ? { strict: true } : {}),
     ...(draft.zeroRetention ? { zero_retention: true } : {}),
     ...(draft.finishStreams ? { on_disconnect: "finish" as const } : {}),
+    ...optional("policy", routes.policy ?? undefined),
+    ...optional("max_price", routes.max_price ?? undefined),
+    ...optional("residencies", routes.residencies ?? undefined),
+    ...(routes.upstream_zero_retention === true ? { upstream_zero_retention: true } : {}),
   };
 }
 

@@ -161,6 +161,11 @@ export function PriceLines({ detail }: Of) {
           </tfoot>
         </table>
       )}
+      {detail.cache_saving_usd !== null && (
+        <p className={clsx(quiet, "mt-2 flex justify-between")}>
+          <span>{t.cacheSaving}</span> <Money usd={detail.cache_saving_usd} kind="price" />
+        </p>
+      )}
       {detail.lines === null && (
         <p className="flex justify-between font-semibold text-ink">
           <span>{t.sum}</span> <Money usd={detail.cost_usd} kind="price" />

@@ -8,6 +8,7 @@ import { Badge, Button, Field, Input, Page, Problem, Segments, toast } from "@/k
 import { PasswordField } from "@/pages/sign-in/parts";
 import { type LanguageChoice, setLanguage, useLanguageChoice, useTexts } from "@/text";
 import { Devices } from "./Devices";
+import { Routes } from "./Routes";
 import { settingsTexts } from "./texts";
 
 export default function SettingsPage() {
@@ -20,6 +21,9 @@ export default function SettingsPage() {
         </Part>
         <Part title={t.organisation} text={t.organisationText}>
           <Organisation />
+        </Part>
+        <Part title={t.routes} text={t.routesText}>
+          <Routes />
         </Part>
         <Part title={t.password} text={t.passwordText}>
           <Password />

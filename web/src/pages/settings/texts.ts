@@ -16,6 +16,9 @@ export const settingsTexts = defineTexts(
     organisationText: "Owns keys, balance and members.",
     organisationName: "Organisation name",
     organisationMay: "Owners and admins can rename it.",
+    routes: "Routes",
+    routesText:
+      "For all keys of the organisation. A key's own order wins; of prices and demands the narrower one counts.",
     password: "Password",
     passwordText: "Changing it signs you out on other devices.",
     current: "Current password",
@@ -54,6 +57,8 @@ export const settingsTexts = defineTexts(
     organisationText: "密钥、余额和成员都属于组织。",
     organisationName: "组织名称",
     organisationMay: "所有者和管理员可以改名。",
+    routes: "路由",
+    routesText: "适用于组织的全部密钥。密钥自身的路由顺序优先；价格与要求以更严格者为准。",
     password: "密码",
     passwordText: "修改密码后，其他设备将退出登录。",
     current: "当前密码",

@@ -220,7 +220,7 @@ impl OnDisconnectName {
 // === impl RoutePolicyName ===
 
 impl RoutePolicyName {
-    const fn of(value: RoutePolicy) -> Self {
+    pub(super) const fn of(value: RoutePolicy) -> Self {
         match value {
             RoutePolicy::Priority => Self::Priority,
             RoutePolicy::Cheapest => Self::Cheapest,
@@ -240,7 +240,7 @@ impl RoutePolicyName {
 // === impl MaxPriceBody ===
 
 impl MaxPriceBody {
-    fn of(value: MaxPrice) -> Option<Self> {
+    pub(super) fn of(value: MaxPrice) -> Option<Self> {
         let text = |amount: Option<Money>| amount.map(|amount| amount.to_string());
         value.is_set().then(|| Self {
             input: text(value.input),

@@ -52,6 +52,10 @@ pub(crate) struct LogDetail {
     /// Price breakdown; null where it cannot be reproduced exactly.
     #[schema(required)]
     lines: Option<Vec<PriceLine>>,
+    /// What input read from a prompt cache would have cost more without one; null if none was read, or the price cannot
+    /// be reproduced.
+    #[schema(required)]
+    cache_saving_usd: Option<String>,
     /// Transactions of the call in order.
     transfers: Vec<TransferView>,
     /// The task created by the call, if any.
@@ -135,7 +139,8 @@ pub(super) async fn one(
     let found = found.ok_or_else(unknown)?;
     let names = Names::of(&shared, own.account, found.call.key.into_iter()).await?;
     let task_id = task_of(&shared, own.account, &found).await?;
-    let lines = prices::lines(&shared, &found).await?;
+    let explained = prices::explain(&shared, &found).await?;
+    let saving = explained.as_ref().and_then(|one| one.cache_saving);
     let pages = shared.settings.error_pages();
     Ok(Json(LogDetail {
         row: LogRow::of(&found.call, &names),
@@ -144,7 +149,8 @@ pub(super) async fn one(
         attempts: attempts(&found),
         units: counts(found.units),
         measured: counts(found.measured),
-        lines,
+        cache_saving_usd: saving.map(|saving| saving.to_string()),
+        lines: explained.map(|explained| explained.lines),
         transfers: found.transfers.iter().map(TransferView::of).collect(),
         task_id,
         warnings_explained: found

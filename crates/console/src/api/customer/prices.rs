@@ -5,7 +5,7 @@ use serde::Serialize;
 use trunkline_catalog::{Book, GroupChoice, Line, PriceClass, PricingContext, amount_at, quote};
 use trunkline_ledger::call_search::CallDetail;
 use trunkline_store::catalog::{self, HistoryError};
-use trunkline_types::{BillingUnit, Money, Ratio};
+use trunkline_types::{BillingUnit, Face, Money, Ratio, Units};
 use utoipa::ToSchema;
 
 use crate::error::ApiError;
@@ -33,13 +33,21 @@ pub(crate) struct PriceLine {
     tier: Option<String>,
 }
 
-/// The lines of a call; none where that version of prices is gone or does not explain the charge.
-pub(super) async fn lines(
+/// The price of a call, explained.
+#[derive(Debug, Default)]
+pub(super) struct Explained {
+    pub(super) lines: Vec<PriceLine>,
+    /// What input that a prompt cache held would have cost more without one.
+    pub(super) cache_saving: Option<Money>,
+}
+
+/// The price of a call; none where that version of prices is gone or does not explain the charge.
+pub(super) async fn explain(
     shared: &Shared,
     call: &CallDetail,
-) -> Result<Option<Vec<PriceLine>>, ApiError> {
+) -> Result<Option<Explained>, ApiError> {
     if call.call.charged() == Money::ZERO {
-        return Ok(Some(Vec::new()));
+        return Ok(Some(Explained::default()));
     }
     let mut session = shared.data.session().await?;
     let number = catalog::number_of(&mut session, &call.price_version).await?;
@@ -57,7 +65,7 @@ pub(super) async fn lines(
     Ok(book.and_then(|(book, _)| explained(&book, call)))
 }
 
-fn explained(book: &Book, call: &CallDetail) -> Option<Vec<PriceLine>> {
+fn explained(book: &Book, call: &CallDetail) -> Option<Explained> {
     let units = call.billed.as_ref()?;
     let group = GroupChoice::Named(&call.group);
     let (_, offer) = book.offer(&call.call.model, group).ok()?;
@@ -72,16 +80,38 @@ fn explained(book: &Book, call: &CallDetail) -> Option<Vec<PriceLine>> {
     } else {
         PriceClass::Standard
     };
-    let quote = quote(offer, class, units, situation).ok()?;
+    let price = |units: &Units| quote(offer, class, units, situation);
+    let quote = price(units).ok()?;
     if quote.total != call.call.charged() {
         return None;
     }
     let (rate, tier) = (quote.rate, quote.tier);
+    let uncached = uncached(units);
+    let uncached = uncached.and_then(|units| price(&units).ok());
+    let saving = uncached.and_then(|uncached| uncached.total.checked_sub(quote.total).ok());
     let lines = quote
         .lines
         .iter()
         .map(|line| PriceLine::of(line, unit, rate, tier));
-    lines.collect()
+    Some(Explained {
+        lines: lines.collect::<Option<Vec<PriceLine>>>()?,
+        cache_saving: saving.filter(|saving| *saving > Money::ZERO),
+    })
+}
+
+/// The same units without a prompt cache; none where none was read.
+fn uncached(units: &Units) -> Option<Units> {
+    if units.of(Face::CacheRead) == 0 {
+        return None;
+    }
+    let plain = |face| match face {
+        Face::CacheRead => Face::Input,
+        other => other,
+    };
+    let mut units = units.iter();
+    units.try_fold(Units::none(), |sum, (face, count)| {
+        sum.plus(plain(face), count).ok()
+    })
 }
 
 // === impl PriceLine ===

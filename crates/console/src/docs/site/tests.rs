@@ -3,12 +3,17 @@
 use super::*;
 
 fn built() -> Site {
+    built_for(Audience::Operators)
+}
+
+fn built_for(audience: Audience) -> Site {
     let settings = DocsSettings {
         base_url: "https://api.example.com".to_owned(),
         dash_url: "https://console.example.com".to_owned(),
         model: "sim-fast".to_owned(),
     };
     Site::build(&Facts {
+        audience,
         settings: &settings,
         console: &Value::Null,
         cells: &[],
@@ -86,6 +91,42 @@ fn every_link_between_pages_leads_to_a_page_and_a_heading() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn customers_get_no_page_about_operating_in_any_document() {
+    let site = built_for(Audience::Customers);
+    let operating: Vec<&str> = built()
+        .pages
+        .iter()
+        .filter(|page| page.head.group == Group::Operate)
+        .map(|page| page.head.slug.as_str())
+        .filter_map(|slug| SOURCES.iter().find(|source| source.slug == slug))
+        .map(|source| source.slug)
+        .collect();
+    assert!(operating.len() > 15, "{operating:?}");
+    for slug in &operating {
+        assert!(site.file(&format!("/docs/{slug}")).is_none(), "{slug}");
+        assert!(site.file(&format!("/docs/{slug}.md")).is_none(), "{slug}");
+    }
+    for (path, file) in &site.files {
+        let text = String::from_utf8(file.body.to_vec()).unwrap();
+        for slug in &operating {
+            for link in [
+                format!("/docs/{slug}.md"),
+                format!("operate/{slug}.md"),
+                format!("\"/docs/{slug}\""),
+            ] {
+                assert!(!text.contains(&link), "{path} leads to {link}");
+            }
+        }
+    }
+    let list = site.file("/llms.txt").unwrap().body.clone();
+    assert!(
+        !String::from_utf8(list.to_vec())
+            .unwrap()
+            .contains("## Operate")
+    );
 }
 
 #[test]
