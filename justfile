@@ -194,6 +194,10 @@ speech-load streams="500" seconds="120":
 neighbours silent="5000" seconds="300":
     ulimit -n $(ulimit -Hn); TRUNKLINE_NEIGHBOURS_SILENT={{ silent }} TRUNKLINE_NEIGHBOURS_SECONDS={{ seconds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::neighbours::/)'
 
+# A day of trouble, compressed: channels are revoked, limited, slowed, broken and healed while 200 accounts call: long form, half an hour and 50,000 calls.
+trouble seconds="1800" calls="50000":
+    TRUNKLINE_TROUBLE_SECONDS={{ seconds }} TRUNKLINE_TROUBLE_CALLS={{ calls }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::bad_day::/)'
+
 # Claude Code, Codex, Gemini CLI and opencode in a loop under `trunkline run`: long form, fifty loops each.
 capped-agents loops="50":
     TRUNKLINE_CAPPED_LOOPS={{ loops }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^clients::capped::four/)'

@@ -24,7 +24,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub(crate) use account::{
-    AccountCommand, AliasCommand, CreateAccount, Kind, SearchAccounts, TopUpArguments,
+    AccountCommand, AccountRoutesArguments, AliasCommand, CloseAccount, CreateAccount, Kind,
+    SearchAccounts, TopUpArguments,
 };
 pub(crate) use budget::{BudgetCommand, PeriodWord, SetBudget};
 pub(crate) use catalog::{

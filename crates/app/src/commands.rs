@@ -1,6 +1,7 @@
 //! One file per command. A command takes the configuration it needs and prints one result.
 
 mod account;
+mod account_close;
 mod account_edit;
 mod alias;
 mod audit;
@@ -212,6 +213,12 @@ async fn dispatch(
             group,
             allowed_groups,
         }) => account_edit::group(database, id, &group, allowed_groups.as_deref(), output).await,
+        DatabaseCommand::Account(AccountCommand::Routes { id, routes }) => {
+            account_edit::routes(database, id, routes, output).await
+        }
+        DatabaseCommand::Account(AccountCommand::Close(options)) => {
+            account_close::run(database, &options, output).await
+        }
         DatabaseCommand::Account(AccountCommand::Suspend { id }) => {
             account_edit::suspend(database, id, true, output).await
         }

@@ -3,11 +3,13 @@
 //! reads the environment.
 
 mod alarms;
+mod channels;
 mod check;
 mod collector;
 mod console;
 mod events;
 mod explain;
+mod guardrail;
 mod layers;
 mod limits;
 mod mail;
@@ -28,7 +30,10 @@ use std::time::Duration;
 use trunkline_account_api::{AlarmTarget, EventSettings, WebhookSettings};
 use trunkline_blobs::MediaSettings;
 use trunkline_edge::settings::LimitSettings;
-use trunkline_gateway::{AlarmLimits, GenerationSettings, SocialSettings, VideoSettings};
+use trunkline_gateway::{
+    AlarmLimits, GenerationSettings, GuardrailSettings, ProbeSettings, SocialSettings,
+    VideoSettings,
+};
 use trunkline_mail::MailSettings;
 use trunkline_payments::StripeSettings;
 use trunkline_types::{Money, NodeId, Secret};
@@ -67,6 +72,10 @@ pub(crate) struct Config {
     pub(crate) social: SocialSettings,
     pub(crate) studio: GenerationSettings,
     pub(crate) webhooks: WebhookSettings,
+    /// How credentials of channels are probed.
+    pub(crate) probes: ProbeSettings,
+    /// The service that checks calls; none for no checks.
+    pub(crate) guardrail: Option<GuardrailSettings>,
     /// How emails are sent; none to keep them for the operator.
     pub(crate) mail: Option<MailSettings>,
     /// How Stripe is reached; none to accept no payments.

@@ -2,8 +2,10 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use trunkline_ledger::statement::MAX_ENTRIES;
+use trunkline_store::{MaxPrice, RoutePolicy};
 use trunkline_types::Money;
 
+use super::key::{max_price, route_policy};
 use super::limit::AccountLimits;
 use super::people::Invite;
 use super::values::{Limit, account_number, more_than_nothing};
@@ -104,6 +106,37 @@ Examples:
     )]
     Limits(AccountLimits),
 
+    /// Set which routes all keys of an account are served by.
+    #[command(
+        after_help = "What is not named is removed. A key's own order wins; its highest price, its residencies and its zero
+retention narrow those of the account. Nodes take it over within seconds.
+
+Examples:
+  trunkline account routes 1000 --policy cheapest --max-price input=3,output=15
+  trunkline account routes 1000 --residency de,fr --upstream-zero-retention
+  trunkline account routes 1000                    no demands"
+    )]
+    Routes {
+        /// The account's number.
+        #[arg(value_name = "ID", value_parser = account_number)]
+        id: i64,
+        #[command(flatten)]
+        routes: AccountRoutesArguments,
+    },
+
+    /// Close an account for good: its keys end, its data is exported and erased.
+    #[command(
+        after_help = "Writes all that is stored of the account into a new file, ends its keys, webhooks and sign-ins, and erases
+names, prompts, files and answers. What books need stays: its number, its transfers and the usage that they charge for,
+without a name. Refused while money is held or videos run, and while money is left unless --forfeit says that it stays
+with you. --yes is required: nothing brings the account back.
+
+Examples:
+  trunkline account close 1000 --export acme.json --yes
+  trunkline account close 1000 --export acme.json --forfeit --yes"
+    )]
+    Close(CloseAccount),
+
     /// The account's own names for models.
     #[command(subcommand)]
     Alias(AliasCommand),
@@ -195,6 +228,38 @@ pub(crate) struct CreateAccount {
     /// Other groups that its keys may name.
     #[arg(long, value_name = "GROUP,...", value_delimiter = ',')]
     pub(crate) allowed_groups: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AccountRoutesArguments {
+    /// In which order routes are tried.
+    #[arg(long, value_name = "priority|cheapest|fastest", value_parser = route_policy)]
+    pub(crate) policy: Option<RoutePolicy>,
+    /// The highest prices, such as input=3,output=15 or unit=0.04; USD for a million tokens, or for one unit.
+    #[arg(long, value_name = "PRICES", value_parser = max_price)]
+    pub(crate) max_price: Option<MaxPrice>,
+    /// Only upstreams that keep data there.
+    #[arg(long = "residency", value_name = "WORD,...", value_delimiter = ',')]
+    pub(crate) residencies: Option<Vec<String>>,
+    /// Only upstreams that keep nothing of requests and responses.
+    #[arg(long)]
+    pub(crate) upstream_zero_retention: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CloseAccount {
+    /// The account's number.
+    #[arg(value_name = "ID", value_parser = account_number)]
+    pub(crate) id: i64,
+    /// A new file for the export.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export: std::path::PathBuf,
+    /// What is left in its wallets stays with you.
+    #[arg(long)]
+    pub(crate) forfeit: bool,
+    /// It is meant.
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]

@@ -95,6 +95,24 @@ Examples:
         all: bool,
     },
 
+    /// Show how channels did: availability, median first byte and tokens a second, by model and endpoint.
+    #[command(
+        after_help = "Nodes add what they saw every half minute, in spans of five minutes that are kept for 90 days. A call
+that failed over counts at each channel that it was sent to. The median is right within a fifth.
+
+Examples:
+  trunkline channel health
+  trunkline channel health openai-1 --hours 720
+  trunkline channel health --json | jq '.health[] | select(.availability_ppm < 990000)'"
+    )]
+    Health {
+        /// The channel's name; all without one.
+        name: Option<String>,
+        /// How far to look back.
+        #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=2160))]
+        hours: u32,
+    },
+
     /// Give a channel no new calls; those it has go on.
     #[command(after_help = "Examples:
   trunkline channel drain openai-1

@@ -205,13 +205,13 @@ pub(crate) struct CreateKey {
     pub(crate) expires: Option<Expiry>,
 }
 
-fn route_policy(word: &str) -> Result<RoutePolicy, String> {
+pub(super) fn route_policy(word: &str) -> Result<RoutePolicy, String> {
     let wrong = || "must be priority, cheapest or fastest".to_owned();
     RoutePolicy::of_word(word).ok_or_else(wrong)
 }
 
 /// `input=3,output=15`, or `none` for no limit.
-fn max_price(text: &str) -> Result<MaxPrice, String> {
+pub(super) fn max_price(text: &str) -> Result<MaxPrice, String> {
     let (mut input, mut output, mut unit) = (None, None, None);
     for part in text.split(',').filter(|_| text != "none") {
         let (name, amount) = part.split_once('=').unwrap_or((part, ""));

@@ -1,13 +1,14 @@
-//! `trunkline account list | group | suspend | resume`.
+//! `trunkline account list | group | routes | suspend | resume`.
 
 use anyhow::bail;
 use serde_json::{Value, json};
 use trunkline_db::Database;
+use trunkline_store::account_routes::AccountRoutes;
 use trunkline_store::accounts::{self, Account};
 use trunkline_types::AccountId;
 
 use super::{account, database, format};
-use crate::cli::SearchAccounts;
+use crate::cli::{AccountRoutesArguments, SearchAccounts};
 use crate::output::Output;
 use crate::{table, times};
 
@@ -62,6 +63,30 @@ pub(super) async fn group(
         output,
     )
     .await
+}
+
+/// Sets which routes an account is served by.
+pub(super) async fn routes(
+    database: &Database,
+    id: i64,
+    arguments: AccountRoutesArguments,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let id = AccountId::new(id);
+    let routes = AccountRoutes {
+        policy: arguments.policy,
+        max_price: arguments.max_price.unwrap_or_default(),
+        residencies: arguments.residencies,
+        upstream_zero_retention: arguments.upstream_zero_retention,
+    };
+    let mut tx = database.begin().await?;
+    let done = accounts::set_routes(&mut tx, id, &routes).await;
+    let done = done.map_err(anyhow::Error::from);
+    if !database::finish(tx, done, ADVICE).await? {
+        bail!(account::unknown(id));
+    }
+    let text = format!("Account {id}: {}.", format::routes_text(&routes));
+    report(database, id, &text, output).await
 }
 
 /// Suspends an account, or resumes it.

@@ -1,8 +1,9 @@
-//! `trunkline channel add | list | set | key | clone | test | drain | resume | providers`. Credentials go in and never
-//! come out: what is printed of one is its hint.
+//! `trunkline channel add | list | set | key | clone | test | health | drain | resume | providers`. Credentials go in
+//! and never come out: what is printed of one is its hint.
 
 mod credentials;
 mod edit;
+mod health;
 mod probe;
 mod view;
 
@@ -53,6 +54,9 @@ pub(super) async fn run(
         }
         ChannelCommand::Test { name, all: _ } => {
             probe::run(config, &database, name.as_deref(), output).await
+        }
+        ChannelCommand::Health { name, hours } => {
+            health::run(&database, name.as_deref(), hours, output).await
         }
         ChannelCommand::Drain { name, undo } => drain(&database, &name, undo, output).await,
         ChannelCommand::Resume { name } => resume(&database, &name, output).await,

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use trunkline_ledger::accounts::Balance;
 use trunkline_ledger::statement::{Budget, Entry, EntryDetail};
+use trunkline_store::account_routes::AccountRoutes;
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::Key;
 use trunkline_store::{MaxPrice, OnDisconnect, RoutePolicy};
@@ -21,7 +22,35 @@ pub(super) fn account(account: &Account, balance: &Balance) -> Value {
         "created_at": times::rfc3339(account.created_at),
         "closed_at": account.closed_at.map(times::rfc3339),
         "suspended_at": account.suspended_at.map(times::rfc3339),
+        "routes": {
+            "policy": account.routes.policy.map(RoutePolicy::as_str),
+            "max_price": max_price(account.routes.max_price),
+            "residencies": account.routes.residencies,
+            "upstream_zero_retention": account.routes.upstream_zero_retention,
+        },
     })
+}
+
+/// Which routes an account is served by, in words.
+pub(super) fn routes_text(routes: &AccountRoutes) -> String {
+    let parts = [
+        routes
+            .policy
+            .map(|policy| format!("policy {}", policy.as_str())),
+        max_price_words(routes.max_price),
+        routes
+            .residencies
+            .as_ref()
+            .map(|words| format!("residencies {}", words.join(","))),
+        routes
+            .upstream_zero_retention
+            .then(|| "upstream_zero_retention".to_owned()),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() {
+        return "no demands on routes".to_owned();
+    }
+    parts.join("; ")
 }
 
 pub(super) fn balance(balance: &Balance) -> Value {

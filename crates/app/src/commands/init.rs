@@ -261,7 +261,7 @@ async fn summary(
     let listen = config.edge.listen;
     if config_file::needs_proxy(&config.edge.public_url, listen) && config.edge.tls.is_none() {
         next.push(format!(
-            "let a proxy speak TLS for {} in front of {listen}: {}/docs/single-server#tls",
+            "let a proxy speak TLS for {} in front of {listen}: {}/docs/single-server#tls, once you are signed in",
             config.edge.public_url, config.console.dash_url
         ));
     }

@@ -182,6 +182,8 @@ fn plan(
             generation: config.studio.clone(),
             events: config.events.settings.clone(),
             webhooks: config.webhooks.clone(),
+            probes: config.probes,
+            guardrail: config.guardrail.clone(),
             read_on: config.leaving.read_on,
             read_on_usd: config.leaving.read_on_usd,
             cancelled_input_usd: config.leaving.cancelled_input,

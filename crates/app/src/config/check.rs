@@ -70,11 +70,12 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let alarms = check.alarms(&raw.alarms, mail.as_ref().is_none_or(Option::is_some));
     let events = check.events(&raw.nats, &raw.events);
     let webhooks = check.webhooks(&raw.webhooks);
+    let calls = check.calls(&raw.channels, &raw.guardrail);
     let (redis, limits) = (check.redis(&raw.redis), check.limits(&raw.limits));
-    let leaving = check.leaving(&raw.limits);
-    let drain_times = check.drain_times(&raw.edge);
+    let (leaving, drain_times) = (check.leaving(&raw.limits), check.drain_times(&raw.edge));
     let whole = (|| {
         let (media, keep_media) = media?;
+        let (probes, guardrail) = calls?;
         Some(Config {
             media,
             keep_media,
@@ -87,6 +88,8 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
             events: events?,
             alarms: alarms?,
             webhooks: webhooks?,
+            probes,
+            guardrail,
             redis: redis?,
             limits: limits?,
             leaving: leaving?,

@@ -27,6 +27,8 @@ pub(super) struct RawConfig {
     pub(super) nats: RawNats,
     pub(super) events: RawEvents,
     pub(super) webhooks: RawWebhooks,
+    pub(super) channels: RawChannels,
+    pub(super) guardrail: RawGuardrail,
     pub(super) redis: RawRedis,
     pub(super) limits: RawLimits,
 }
@@ -234,6 +236,24 @@ pub(super) struct RawWebhooks {
     pub(super) at_once_per_account: i64,
     pub(super) wait_seconds: i64,
     pub(super) per_account: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawChannels {
+    pub(super) probe_seconds: i64,
+    pub(super) idle_probe_seconds: i64,
+    pub(super) probe_calls_per_day: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawGuardrail {
+    pub(super) url: String,
+    pub(super) secret: Secret,
+    pub(super) timeout_ms: i64,
+    pub(super) fail: String,
+    pub(super) max_bytes: i64,
 }
 
 #[derive(Debug, Deserialize)]

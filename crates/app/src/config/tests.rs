@@ -13,6 +13,7 @@ use std::path::Path;
 
 use super::layers::Layers;
 use trunkline_blobs::Place;
+use trunkline_gateway::FailMode;
 
 use super::*;
 
@@ -154,6 +155,17 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("webhooks.at_once_per_account", "6"),
         ("webhooks.wait_seconds", "7"),
         ("webhooks.per_account", "27"),
+        ("channels.probe_seconds", "36"),
+        ("channels.idle_probe_seconds", "37"),
+        ("channels.probe_calls_per_day", "38"),
+        ("guardrail.url", "https://guard.example.com/check"),
+        (
+            "guardrail.secret",
+            "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+        ),
+        ("guardrail.timeout_ms", "39"),
+        ("guardrail.fail", "open"),
+        ("guardrail.max_bytes", "40"),
         ("console.provider", ""),
         ("mail.smtp", "smtp://u:p@mail.example"),
         ("mail.from", "mail@example.com"),
@@ -245,6 +257,12 @@ fn every_key_can_be_overridden_by_the_environment() {
     let at_once = (hooks.at_once, hooks.per_webhook, hooks.per_account);
     assert_eq!((at_once, hooks.most), ((26, 5, 6), 27));
     assert_eq!(hooks.wait.as_secs(), 7);
+    let probes = &config.probes;
+    let seconds = (probes.every.as_secs(), probes.idle.as_secs());
+    assert_eq!((seconds, probes.calls_a_day), ((36, 37), 38));
+    let guardrail = config.guardrail.as_ref().unwrap();
+    let bounds = (guardrail.timeout.as_millis(), guardrail.max_bytes);
+    assert_eq!((bounds, guardrail.fail), ((39, 40), FailMode::Open));
     assert_eq!(config.events.nats.map(|nats| nats.replicas), Some(3));
     let events = &config.events.settings;
     assert_eq!((events.max_connections, events.max_per_account), (26, 27));

@@ -1,6 +1,7 @@
 //! A gateway in a process of its own, killed, frozen and cut off under load; then everything that
 //! clients were told is compared with what the upstream served and with the books.
 
+mod bad_day;
 mod chat_chaos;
 mod checker;
 pub(crate) mod client_view;

@@ -213,9 +213,20 @@ async fn an_operator_rotates_the_keyring_five_times_and_nothing_is_lost_though_r
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
+        // Others write sealed values meanwhile.
+        let words = ["channel", "key", "replace", "one", "--key-file", "main=key"];
+        let mut writer = cli
+            .command(Role::Console, &words)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
         std::thread::sleep(Duration::from_millis(60 + 40 * round));
         killed.kill().unwrap();
         killed.wait().unwrap();
+        assert!(
+            writer.wait().unwrap().success(),
+            "a writer in round {round}"
+        );
         assert_eq!(readable(&cli).await, (307, 307), "killed in round {round}");
         let (resealed, output) = done(&cli, &["keyring", "reseal"]);
         assert!(

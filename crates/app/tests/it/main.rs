@@ -51,6 +51,8 @@ mod prices;
 #[cfg(test)]
 mod runbook;
 #[cfg(test)]
+mod routes_and_closing;
+#[cfg(test)]
 mod sdk;
 #[cfg(test)]
 mod sign_up;

@@ -55,6 +55,8 @@ pub(crate) struct ProcessHarness {
     /// Whether the gateway reaches its database through the wire.
     wired: bool,
     environment: Vec<(&'static str, &'static str)>,
+    /// Where the gateway's log is written; none to drop it.
+    pub(crate) log: Option<std::path::PathBuf>,
     /// Descriptors that the gateway may have; none for as many as this process.
     descriptors: Option<u32>,
     /// Roles of the gateway's next process. Jobs commit all the time, and a test that catches a commit means
@@ -143,6 +145,13 @@ impl ProcessHarness {
         harness
     }
 
+    /// One with these settings in the environment, whose log is kept and whose gateway is not started yet.
+    pub(crate) async fn of_incidents(environment: &[(&'static str, &'static str)]) -> Self {
+        let mut harness = Self::furnished(OwnSettings::default(), false, environment).await;
+        harness.log = Some(harness.folder.path().join("gateway.log"));
+        harness
+    }
+
     async fn set(
         settings: OwnSettings,
         wired: bool,
@@ -206,6 +215,7 @@ impl ProcessHarness {
             replaced: Vec::new(),
             wired,
             environment: environment.to_vec(),
+            log: None,
             descriptors: None,
             roles: "edge",
             road,
@@ -283,7 +293,7 @@ impl ProcessHarness {
             .envs(self.environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(self.log_to())
             .kill_on_drop(true);
         let in_file = |(name, _): &(&str, &str)| *name == "TRUNKLINE__DATABASE__URL_FILE";
         if !self.environment.iter().any(in_file) {
@@ -317,6 +327,13 @@ impl ProcessHarness {
             log,
             _gateway: gateway,
         }
+    }
+
+    fn log_to(&self) -> Stdio {
+        let Some(path) = &self.log else {
+            return Stdio::null();
+        };
+        std::fs::File::create(path).unwrap().into()
     }
 
     /// A process of another name beside it, which writes its log into a file.
