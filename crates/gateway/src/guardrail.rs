@@ -117,7 +117,8 @@ impl Guardrail {
         let Some(call) = self.message(subject, stage, excerpt) else {
             return self.unanswered("the message cannot be signed");
         };
-        match self.ask(call).await {
+        // In a box: every call carries this future, and most installations have no guardrail.
+        match Box::pin(self.ask(call)).await {
             Ok(verdict) => {
                 self.is_away.store(false, Ordering::Relaxed);
                 if verdict.allow {
@@ -149,7 +150,7 @@ impl Guardrail {
                         tracing::warn!(request.id = %id, "guardrail: an answer that was delivered is refused");
                     }
                 }
-                Err(error) => tracing::debug!(%error, "guardrail: an answer could not be excerpt"),
+                Err(error) => tracing::debug!(%error, "guardrail: an answer could not be sent"),
             }
         });
     }
@@ -164,7 +165,7 @@ impl Guardrail {
             if !answer.status.is_success() {
                 return Err(format!("it answered {}", answer.status.as_u16()));
             }
-            let verdict = serde_json::from_slice(&body);
+            let verdict: Result<Verdict, _> = serde_json::from_slice(&body);
             verdict
                 .map_err(|_| "its answer is not {\"allow\": true} or {\"allow\": false}".to_owned())
         };
@@ -249,7 +250,7 @@ fn refused(stage: Stage, reason: Option<String>) -> ApiError {
     ApiError::new(ErrorCode::GuardrailRefused, text).with("stage", stage.as_str())
 }
 
-// === impl Shown ===
+// === impl Excerpt ===
 
 impl Excerpt {
     /// Text as it is, other bytes in base64.

@@ -55,7 +55,7 @@ async fn a_customers_calls_all_succeed_while_an_operator_changes_every_field_of_
         .unwrap();
     let (done, count) = (AtomicBool::new(false), AtomicUsize::new(0));
     // About two hundred calls a second, as far as the machine goes along.
-    let client = async || {
+    let calls = join_all((0..CLIENTS).map(|_| async {
         while !done.load(Ordering::Relaxed) {
             let number = count.fetch_add(1, Ordering::Relaxed);
             let pause = tokio::time::sleep(Duration::from_millis(100));
@@ -63,8 +63,7 @@ async fn a_customers_calls_all_succeed_while_an_operator_changes_every_field_of_
             assert_eq!(got.status, 200, "{}", got.text());
             pause.await;
         }
-    };
-    let calls = join_all((0..CLIENTS).map(|_| client()));
+    }));
     let edits = async {
         let address = second.base_url();
         harness.edit(|it| it.base_url = Some(address)).await;

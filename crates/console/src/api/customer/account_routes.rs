@@ -9,7 +9,7 @@ use trunkline_store::accounts::{self, CreateAccountError};
 
 use super::query;
 use crate::error::ApiError;
-use crate::middleware::JsonBody;
+use crate::json_body::JsonBody;
 use crate::request_bodies::{AccountRoutesBody, MaxPriceBody, RoutePolicyName};
 use crate::session::{MemberSession, Right};
 use crate::shared::Shared;

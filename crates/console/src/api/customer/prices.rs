@@ -104,9 +104,12 @@ fn uncached(units: &Units) -> Option<Units> {
     if units.of(Face::CacheRead) == 0 {
         return None;
     }
-    let plain = |face| match face {
-        Face::CacheRead => Face::Input,
-        other => other,
+    let plain = |face: Face| {
+        if face == Face::CacheRead {
+            Face::Input
+        } else {
+            face
+        }
     };
     let mut units = units.iter();
     units.try_fold(Units::none(), |sum, (face, count)| {

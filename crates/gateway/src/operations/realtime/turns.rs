@@ -378,6 +378,9 @@ impl State {
 /// One more event, a line each, as far as there is capacity.
 fn add_words(words: &mut String, event: &str, most: usize) {
     let capacity = most.saturating_sub(words.len());
+    if capacity == 0 {
+        return;
+    }
     let end = event.floor_char_boundary(capacity);
     words.push_str(event.get(..end).unwrap_or_default());
     words.push('\n');

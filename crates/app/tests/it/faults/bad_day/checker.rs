@@ -102,6 +102,51 @@ pub(super) async fn back_within(
     }
 }
 
+/// What was healed on the way and left alone afterwards served a call in time.
+pub(super) fn back_each_time(most: Duration, upstreams: &Upstreams, incidents: &[Incident]) {
+    let last_heal = incidents.iter().filter_map(|one| one.until).max();
+    let mut checked = 0;
+    for one in incidents {
+        let (Some(until), Some(healed), Some(last_heal)) =
+            (one.until, one.healed_micros, last_heal)
+        else {
+            continue;
+        };
+        let credential = match one.scope {
+            Scope::Revoked(credential) | Scope::Limited(credential) => credential,
+            Scope::Broken | Scope::Slow | Scope::Removed(_) => continue,
+        };
+        let ends = until + most;
+        let is_hit = |other: &Incident| {
+            let concerns = match other.scope {
+                Scope::Broken | Scope::Slow => true,
+                Scope::Revoked(other) | Scope::Limited(other) => other == credential,
+                Scope::Removed(_) => false,
+            };
+            concerns
+                && other.channel == one.channel
+                && other.from < ends
+                && other.until > Some(until)
+        };
+        if ends > last_heal || incidents.iter().any(is_hit) {
+            continue;
+        }
+        let (healed, own) = (
+            u64::try_from(healed).unwrap(),
+            mark(one.channel, credential),
+        );
+        let window = healed..healed + u64::try_from(most.as_micros()).unwrap();
+        let requests = upstreams.simulators[one.channel].requests();
+        let mut served = requests
+            .iter()
+            .filter(|request| request.status == 200 && request.key == own);
+        let is_back = served.any(|request| window.contains(&request.received_at_micros));
+        assert!(is_back, "{own} did not serve within {most:?}: {one:?}");
+        checked += 1;
+    }
+    println!("{checked} credentials were back in time on the way");
+}
+
 /// Credentials and models that served no call since.
 fn missing(upstreams: &Upstreams, counts: &[usize]) -> Vec<String> {
     let mut missing = Vec::new();
@@ -130,7 +175,7 @@ fn missing(upstreams: &Upstreams, counts: &[usize]) -> Vec<String> {
 /// Every pause has a cause in the log, with its channel, the label of a credential and evidence.
 pub(super) fn check_log(harness: &ProcessHarness, pauses: &Pauses, script: &Script) {
     let path = harness.log.as_ref().expect("it writes a log");
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = String::from_utf8(std::fs::read(path).unwrap()).unwrap();
     let mut reported = BTreeSet::new();
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for line in text.lines().filter(|line| line.contains("paused: ")) {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use trunkline_db::SystemClock;
 use trunkline_simulator::Fault;
+use trunkline_types::Clock as _;
 
 use super::upstreams::{Ailments, CHANNELS, CREDENTIALS, MODELS, Upstreams, secret, theirs};
 
@@ -29,6 +31,8 @@ pub(super) struct Incident {
     pub(super) scope: Scope,
     pub(super) from: Instant,
     pub(super) until: Option<Instant>,
+    /// The same by the clock that upstreams write down.
+    pub(super) healed_micros: Option<i64>,
 }
 
 pub(super) struct Script {
@@ -106,6 +110,7 @@ impl Script {
             scope,
             from: Instant::now(),
             until: None,
+            healed_micros: None,
         });
         self.apply(channel, scope, true);
     }
@@ -119,7 +124,9 @@ impl Script {
     fn heal(&mut self, index: usize) {
         let Incident { channel, scope, .. } = self.incidents[index];
         self.apply(channel, scope, false);
-        self.incidents[index].until = Some(Instant::now());
+        let healed = &mut self.incidents[index];
+        healed.until = Some(Instant::now());
+        healed.healed_micros = Some(SystemClock.now().micros());
     }
 
     fn open(&self) -> Vec<usize> {
