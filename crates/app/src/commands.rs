@@ -217,7 +217,7 @@ async fn dispatch(
             account_edit::routes(database, id, routes, output).await
         }
         DatabaseCommand::Account(AccountCommand::Close(options)) => {
-            account_close::run(database, &options, output).await
+            Box::pin(account_close::run(database, &options, output)).await
         }
         DatabaseCommand::Account(AccountCommand::Suspend { id }) => {
             account_edit::suspend(database, id, true, output).await

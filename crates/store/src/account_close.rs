@@ -60,11 +60,12 @@ pub async fn close(tx: &mut Tx, id: AccountId) -> Result<CloseAnswer, DbError> {
     let keys = end_keys(tx, id).await?;
     remove_people(tx, id).await?;
     sqlx::query(
-        "UPDATE app.payment_profile SET method_id = NULL, top_up_below = NULL, top_up_amount = NULL,
-             top_up_month_max = NULL
+        "UPDATE app.payment_profile SET customer_id = $2, method_id = $2, top_up_below = NULL,
+             top_up_amount = NULL, top_up_month_max = NULL
          WHERE account_id = $1",
     )
     .bind(id.number())
+    .bind(NAME)
     .execute(&mut **tx)
     .await?;
     sqlx::query(
@@ -179,8 +180,7 @@ pub async fn finish_erasure(database: &Database, account: AccountId) -> Result<(
     let mut tx = database.begin().await?;
     let done = async {
         for statement in [
-            "DELETE FROM app.webhook_delivery AS d USING app.webhook AS w
-             WHERE w.account_id = $1 AND d.webhook_id = w.id",
+            "DELETE FROM app.webhook_delivery WHERE account_id = $1",
             "DELETE FROM app.task_webhook WHERE account_id = $1",
             "DELETE FROM app.webhook WHERE account_id = $1",
             "UPDATE app.account SET erased_at = app.now() WHERE id = $1",
