@@ -20,6 +20,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+import operator_pages
+
 NGINX = "/usr/sbin/nginx"
 
 
@@ -248,7 +250,7 @@ def people(front):
 
 
 def walk(facts):
-    page = urllib.request.urlopen(f"{facts['dash_url']}/docs/single-server.md", timeout=60).read().decode()
+    page = operator_pages.opener(facts).open(f"{facts['dash_url']}/docs/single-server.md", timeout=60).read().decode()
     configuration = re.search(r"^```nginx\n(.*?)^```$", page, re.M | re.S)[1]
     with tempfile.TemporaryDirectory(prefix="trunkline-nginx-") as folder:
         front = Front(configuration, Path(folder), facts)

@@ -30,6 +30,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import operator_pages
+
 FACTS = json.loads(sys.argv[1])
 GROUPS = sys.argv[2:]
 BASE_URL = FACTS["base_url"]
@@ -65,20 +67,21 @@ class Wrong(Exception):
     """A block did not do what its page says."""
 
 
-def fetch(url):
-    with urllib.request.urlopen(url, timeout=30) as answer:
+def fetch(url, reader=urllib.request.build_opener()):
+    with reader.open(url, timeout=30) as answer:
         return answer.read().decode()
 
 
 def pages():
     """The pages of the groups, by name."""
     found, group = [], None
-    for line in fetch(f"{DASH_URL}/llms.txt").splitlines():
+    reader = operator_pages.opener(FACTS) if "Operate" in GROUPS else urllib.request.build_opener()
+    for line in fetch(f"{DASH_URL}/llms.txt", reader).splitlines():
         if line.startswith("## "):
             group = line[3:]
         link = re.match(r"- \[.*?\]\((.*?/docs/([\w-]+)\.md)\): ", line)
         if link and group in GROUPS:
-            found.append((link[2], fetch(link[1])))
+            found.append((link[2], fetch(link[1], reader)))
     return found
 
 
