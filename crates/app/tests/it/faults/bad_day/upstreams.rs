@@ -88,8 +88,8 @@ impl Upstreams {
         if let Some(fault) = ailments.broken {
             simulator.plan(rule(fault, None));
         }
-        for credential in 0..CREDENTIALS {
-            if ailments.limited[credential] {
+        for (credential, is_limited) in ailments.limited.iter().enumerate() {
+            if *is_limited {
                 let limited = Fault::RateLimited {
                     retry_after_secs: 2,
                 };
