@@ -13,9 +13,13 @@ use trunkline_store::channel_health::{self, ChannelSums, HealthKey};
 const MAX_PLACES: usize = 10_000;
 const MAX_MODELS: usize = 10_000;
 
+/// Sums by model.
+type ByModel = HashMap<String, ChannelSums>;
+
 #[derive(Debug, Default)]
 pub(crate) struct ChannelHealthTable {
-    counted: Mutex<HashMap<(i64, &'static str), HashMap<String, ChannelSums>>>,
+    /// By channel and endpoint.
+    counted: Mutex<HashMap<(i64, &'static str), ByModel>>,
 }
 
 impl ChannelHealthTable {
