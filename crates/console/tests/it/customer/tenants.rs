@@ -13,6 +13,7 @@ use crate::customer::harness::{Browser, CallSpec, CustomerConsole};
 fn routes(key: &str, call: &str, task: &str) -> Vec<(Method, String, Option<Value>)> {
     let get = |path: String| (Method::GET, path, None);
     vec![
+        get("/api/account/routes".to_owned()),
         get("/api/home".to_owned()),
         get("/api/keys".to_owned()),
         get(format!("/api/keys/{key}")),
@@ -58,6 +59,11 @@ fn routes(key: &str, call: &str, task: &str) -> Vec<(Method, String, Option<Valu
             Method::PUT,
             "/api/wallet/low-balance-threshold".to_owned(),
             Some(json!({ "threshold_usd": null })),
+        ),
+        (
+            Method::PUT,
+            "/api/account/routes".to_owned(),
+            Some(json!({})),
         ),
         (Method::DELETE, format!("/api/keys/{key}"), None),
     ]
@@ -212,6 +218,8 @@ async fn each_role_reads_and_writes_what_it_allows() {
         for (method, path, body) in all {
             let right = if method == Method::GET {
                 None
+            } else if path.starts_with("/api/account") {
+                Some([Role::Owner, Role::Admin].as_slice())
             } else if path.starts_with("/api/tasks") {
                 Some([Role::Owner, Role::Admin, Role::Developer].as_slice())
             } else if path.starts_with("/api/wallet") {
