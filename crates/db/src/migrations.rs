@@ -35,7 +35,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 43] = [
+pub(crate) const MIGRATIONS: [Migration; 46] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -269,6 +269,21 @@ pub(crate) const MIGRATIONS: [Migration; 43] = [
         name: "alarms",
         sql: include_str!("../../../migrations/20261123060000_alarms.sql"),
         previous: Previous::Runs,
+    },
+    Migration {
+        version: 20261124200000,
+        name: "operators",
+        sql: include_str!("../../../migrations/20261124200000_operators.sql"),
+    },
+    Migration {
+        version: 20261124200100,
+        name: "action_log",
+        sql: include_str!("../../../migrations/20261124200100_action_log.sql"),
+    },
+    Migration {
+        version: 20261124200200,
+        name: "scheduled_prices",
+        sql: include_str!("../../../migrations/20261124200200_scheduled_prices.sql"),
     },
     Migration {
         version: 20261124400000,

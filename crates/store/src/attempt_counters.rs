@@ -27,6 +27,8 @@ pub enum Attempt {
     InvitationFromNetwork,
     /// Starting a payment, per account.
     CheckoutByAccount,
+    /// A code of the second factor, per person and known device.
+    SecondFactor,
 }
 
 /// Counts an attempt. False if the limit of the current hour is reached: then nothing was counted
@@ -80,7 +82,7 @@ impl Attempt {
     #[must_use]
     pub const fn most(self) -> i32 {
         match self {
-            Self::CodeByAccount => 10,
+            Self::CodeByAccount | Self::SecondFactor => 10,
             Self::CodeFromNetwork => 30,
             Self::EmailToAddress | Self::InvitationToAddress => 3,
             Self::EmailFromNetwork => 20,
@@ -102,6 +104,7 @@ impl Attempt {
             Self::InvitationToAddress => "invitation_to_address",
             Self::InvitationFromNetwork => "invitation_from_network",
             Self::CheckoutByAccount => "checkout_by_account",
+            Self::SecondFactor => "second_factor",
         }
     }
 }

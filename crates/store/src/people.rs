@@ -6,7 +6,9 @@
 mod invitations;
 mod login_attempts;
 mod members;
+mod operators;
 mod person;
+mod second_factor;
 mod sessions;
 mod tokens;
 
@@ -19,20 +21,26 @@ pub use invitations::{
     open_invitations, revoke_invitation,
 };
 pub use login_attempts::{
-    Allowed, AttemptDevice, Counted, LoginAttempt, LoginLimits, clear_attempts, record_attempt,
-    remember_device,
+    Allowed, AttemptDevice, Counted, LoginAttempt, LoginLimits, clear_attempts, is_known_device,
+    record_attempt, remember_device,
 };
 pub use members::{
     Changed, MEMBERS_MAX, Member, Membership, add_member, change_role, count_members, member,
     members, memberships, operator_of, operators_account, remove_member,
 };
+pub use operators::{Operator, OperatorRole, operator, operators, put_operator, remove_operator};
 pub use person::{
     NewPerson, Person, by_email, create_person, find_person, has_operator, rename_person,
     set_operator, set_password, verify_email,
 };
+pub use second_factor::{
+    SecondFactor, begin_second_factor, confirm_second_factor, note_second_factor,
+    pass_second_factor, recovery_codes_left, remove_second_factor, second_factor, secret_context,
+    set_recovery_codes, take_recovery_code, take_step,
+};
 pub use sessions::{
     ABSOLUTE_LIFE_SECONDS, Device, IDLE_LIFE_SECONDS, NewSignIn, SIGN_INS_MAX, STEP_UP_SECONDS,
-    SignIn, devices, end, end_all_but, find_sign_in, renew, sign_in, switch_account,
+    SignIn, devices, end, end_all_but, find_sign_in, renew, set_viewing, sign_in, switch_account,
     switch_to_first_account, touch,
 };
 pub use tokens::{Purpose, has_any_token, has_token, issue_token, sweep, take_token, void_tokens};

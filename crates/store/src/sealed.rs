@@ -9,6 +9,7 @@ use trunkline_db::{DbError, Role, Tx, revision};
 use trunkline_types::AccountId;
 use uuid::Uuid;
 
+use crate::people::{PersonId, secret_context};
 use crate::{channels, emails, webhooks};
 
 /// A column that the keyring has sealed.
@@ -23,6 +24,7 @@ pub enum SealedColumn {
     WebhookOldSecret,
     TaskWebhookUrl,
     Email,
+    SecondFactor,
 }
 
 /// Where one sealed value is.
@@ -55,7 +57,7 @@ const BY_UUID: &str = "id = ANY($1::text[]::uuid[])";
 // === impl SealedColumn ===
 
 impl SealedColumn {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Credential,
         Self::Proxy,
         Self::TaskRequest,
@@ -65,6 +67,7 @@ impl SealedColumn {
         Self::WebhookOldSecret,
         Self::TaskWebhookUrl,
         Self::Email,
+        Self::SecondFactor,
     ];
 
     /// The word in outputs.
@@ -80,6 +83,7 @@ impl SealedColumn {
             Self::WebhookOldSecret => "webhook_old_secret",
             Self::TaskWebhookUrl => "task_webhook_url",
             Self::Email => "email",
+            Self::SecondFactor => "second_factor",
         }
     }
 
@@ -87,7 +91,7 @@ impl SealedColumn {
     #[must_use]
     pub const fn role(self) -> Role {
         match self {
-            Self::Credential | Self::Proxy => Role::Console,
+            Self::Credential | Self::Proxy | Self::SecondFactor => Role::Console,
             Self::TaskRequest
             | Self::TaskFile
             | Self::WebhookUrl
@@ -120,6 +124,7 @@ impl SealedColumn {
                 "task_id = ANY($1::text[]::uuid[])",
             ),
             Self::Email => ("app.email", "sealed", "id AS uuid", BY_UUID),
+            Self::SecondFactor => ("app.second_factor", "secret", "person_id", BY_ID),
         };
         let row = match self {
             Self::TaskWebhookUrl => "task_id::text",
@@ -130,7 +135,8 @@ impl SealedColumn {
             | Self::WebhookUrl
             | Self::WebhookSecret
             | Self::WebhookOldSecret
-            | Self::Email => "id::text",
+            | Self::Email
+            | Self::SecondFactor => "id::text",
         };
         Statements {
             table,
@@ -158,9 +164,10 @@ impl SealedColumn {
             Self::WebhookSecret | Self::WebhookOldSecret => webhooks::secret_context(uuid()?),
             Self::TaskWebhookUrl => webhooks::task_url_context(uuid()?),
             Self::Email => emails::context(uuid()?),
+            Self::SecondFactor => secret_context(PersonId::new(row.try_get("person_id")?)),
         };
         let account: Option<i64> = match self {
-            Self::Credential | Self::Proxy | Self::Email => None,
+            Self::Credential | Self::Proxy | Self::Email | Self::SecondFactor => None,
             Self::TaskRequest
             | Self::TaskFile
             | Self::WebhookUrl

@@ -10,8 +10,8 @@ use tokio::process::Command;
 use trunkline_db::Role;
 use trunkline_keyring::{Binding, FileSource, Keyring, Purpose, SystemRandom};
 use trunkline_ledger::sealed_responses as responses;
-use trunkline_store::emails;
 use trunkline_store::sealed::{self, SealedColumn};
+use trunkline_store::{emails, people};
 use uuid::Uuid;
 
 use crate::admin_cli::AdminCli;
@@ -93,9 +93,19 @@ fn fill(cli: &AdminCli) {
         format!("task_webhook.url/{}", id.simple()).as_bytes(),
         Purpose::Webhooks,
     );
+    let context = people::secret_context(people::PersonId::new(1));
+    let factor = hex(keyring
+        .seal(
+            Purpose::Credentials,
+            &Binding::of_operator(&context),
+            b"secret",
+        )
+        .unwrap());
     write!(
         statement,
-        "INSERT INTO ledger.idempotency (account_id, key, body_hash, request_id, state, response)
+        "INSERT INTO app.person (id, email, name) OVERRIDING SYSTEM VALUE VALUES (1, 'a@b.c', 'Ada');
+         INSERT INTO app.second_factor (person_id, secret, confirmed_at) VALUES (1, '\\x{factor}', now());
+         INSERT INTO ledger.idempotency (account_id, key, body_hash, request_id, state, response)
          VALUES ({account}, 'a/b', decode(repeat('00', 32), 'hex'), '{id}', 'finished', '\\x{answer}');
          INSERT INTO app.webhook (id, account_id, kind, url, secret, old_secret, old_secret_until)
          VALUES ('{id}', {account}, 'endpoint', '\\x{url}', '\\x{secret}', '\\x{secret}', now());
@@ -109,14 +119,20 @@ fn fill(cli: &AdminCli) {
 async fn readable(cli: &AdminCli) -> (usize, usize) {
     let keyring = keyring(cli);
     let data = cli.db.connect(Role::Data).await;
-    let mut session = data.session().await.unwrap();
+    let console = cli.db.connect(Role::Console).await;
     let (mut all, mut opened) = (0, 0);
     for column in SealedColumn::ALL {
+        let mut session = match column.role() {
+            Role::Console => console.session().await.unwrap(),
+            Role::Owner | Role::Data | Role::Audit => data.session().await.unwrap(),
+        };
         let rows = sealed::unsealed_by(&mut session, column, &[0, 0, 0])
             .await
             .unwrap();
         let purpose = match column {
-            SealedColumn::Credential | SealedColumn::Proxy => Purpose::Credentials,
+            SealedColumn::Credential | SealedColumn::Proxy | SealedColumn::SecondFactor => {
+                Purpose::Credentials
+            }
             SealedColumn::TaskRequest | SealedColumn::TaskFile => Purpose::Tasks,
             SealedColumn::Email => Purpose::Emails,
             SealedColumn::WebhookUrl
@@ -133,6 +149,7 @@ async fn readable(cli: &AdminCli) -> (usize, usize) {
             opened += usize::from(keyring.open(purpose, &binding, &value.sealed).is_ok());
         }
     }
+    let mut session = data.session().await.unwrap();
     let header = [0, 0, 0];
     let rows = responses::sealed_by_others(&mut session, &header)
         .await
@@ -196,8 +213,8 @@ async fn an_operator_rotates_the_keyring_five_times_and_nothing_is_lost_though_r
     let (all, opened) = readable(&cli).await;
     assert_eq!(
         (all, opened),
-        (307, 307),
-        "2 of a channel, 300 emails, 3 and 1 of webhooks, 1 answer"
+        (308, 308),
+        "2 of a channel, 300 emails, 3 and 1 of webhooks, 1 answer, 1 second factor"
     );
     for round in 0..5_u64 {
         let (rotated, output) = done(&cli, &["keyring", "rotate"]);
@@ -205,7 +222,7 @@ async fn an_operator_rotates_the_keyring_five_times_and_nothing_is_lost_though_r
         // Before anything is sealed anew, the next rotation would lose it.
         let (second, output) = done(&cli, &["keyring", "rotate"]);
         assert!(
-            !second && output.contains("307 values") && output.contains("keyring reseal"),
+            !second && output.contains("308 values") && output.contains("keyring reseal"),
             "{output}"
         );
         let mut killed = on_both(&cli, &["keyring", "reseal"])
@@ -227,13 +244,13 @@ async fn an_operator_rotates_the_keyring_five_times_and_nothing_is_lost_though_r
             writer.wait().unwrap().success(),
             "a writer in round {round}"
         );
-        assert_eq!(readable(&cli).await, (307, 307), "killed in round {round}");
+        assert_eq!(readable(&cli).await, (308, 308), "killed in round {round}");
         let (resealed, output) = done(&cli, &["keyring", "reseal"]);
         assert!(
             resealed && output.contains("Everything is sealed by generation"),
             "{output}"
         );
-        assert_eq!(readable(&cli).await, (307, 307), "round {round}");
+        assert_eq!(readable(&cli).await, (308, 308), "round {round}");
     }
     let view = cli.json(&["keyring", "show"]);
     assert_eq!(view["generations"][0]["id"], 6);
@@ -245,7 +262,7 @@ async fn an_operator_rotates_the_keyring_five_times_and_nothing_is_lost_though_r
     let found: Value = serde_json::from_str(&output).unwrap();
     assert_eq!(
         (resealed, &found["unopened"]),
-        (false, &Value::from(307)),
+        (false, &Value::from(308)),
         "{output}"
     );
 }

@@ -6,7 +6,7 @@
 //! a limit of failures an hour. A device on which the person signed in before, and a session, have a
 //! counter of their own: failures of others cannot lock them out.
 
-use sqlx::Row as _;
+use sqlx::{PgConnection, Row as _};
 use trunkline_db::{DbError, Tx};
 
 use super::TokenHash;
@@ -144,18 +144,26 @@ async fn counter_of<'a>(tx: &mut Tx, attempt: LoginAttempt<'a>) -> Result<Counte
         AttemptDevice::Session(session) => return Ok(Counter::Device(session)),
         AttemptDevice::Claimed(device) => device,
     };
+    Ok(match is_known_device(tx, device).await? {
+        true => Counter::Device(device),
+        false => Counter::Address(attempt.address),
+    })
+}
+
+/// Whether a person signed in on a device lately.
+pub async fn is_known_device(
+    connection: &mut PgConnection,
+    device: &TokenHash,
+) -> Result<bool, DbError> {
     let known = sqlx::query(
         "SELECT 1 FROM app.sign_in_attempt WHERE kind = 'device' AND subject_hash = $1
          AND last_at > app.now() - $2 * interval '1 second'",
     )
     .bind(&device[..])
     .bind(DEVICE_LIFE_SECONDS)
-    .fetch_optional(&mut **tx)
+    .fetch_optional(connection)
     .await?;
-    Ok(match known {
-        Some(_) => Counter::Device(device),
-        None => Counter::Address(attempt.address),
-    })
+    Ok(known.is_some())
 }
 
 /// Counts an attempt of a network. The seconds that it has to wait, if it had too many.

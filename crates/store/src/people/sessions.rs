@@ -8,7 +8,7 @@ use trunkline_db::{DbError, Tx, from_sql_time};
 use trunkline_types::{AccountId, Timestamp};
 use uuid::Uuid;
 
-use super::{PersonId, Role, TokenHash};
+use super::{OperatorRole, PersonId, Role, TokenHash};
 
 /// A sign-in ends so long after it was made, whatever happens.
 pub const ABSOLUTE_LIFE_SECONDS: i64 = 30 * 86_400;
@@ -28,8 +28,14 @@ pub struct SignIn {
     pub person: PersonId,
     pub email: String,
     pub name: String,
-    /// Whether the person is an operator.
-    pub is_operator: bool,
+    /// The role of an operator; none for other people.
+    pub operator: Option<OperatorRole>,
+    /// Whether they have a second factor.
+    pub has_second_factor: bool,
+    /// Whether it was given on this device.
+    pub second_factor_given: bool,
+    /// Whether the active account is one that an operator looks at.
+    pub is_viewing: bool,
     /// Whether they have a password here.
     pub has_password: bool,
     /// Whether the address is verified.
@@ -114,13 +120,21 @@ pub async fn find_sign_in(
     token: &TokenHash,
 ) -> Result<Option<SignIn>, DbError> {
     let row = sqlx::query(
-        "SELECT s.id, s.person_id, p.email, p.name, p.is_operator, p.password_hash IS NOT NULL AS has_password,
-             p.email_verified_at IS NOT NULL AS is_verified, m.account_id, m.role, s.stepped_up_until,
-             s.last_seen_at < clock.now - $3 * interval '1 second' AS is_stale, clock.now AS now
+        "SELECT s.id, s.person_id, p.email, p.name, o.role AS operator_role,
+             p.password_hash IS NOT NULL AS has_password, p.email_verified_at IS NOT NULL AS is_verified,
+             EXISTS (SELECT FROM app.second_factor AS f
+                 WHERE f.person_id = s.person_id AND f.confirmed_at IS NOT NULL) AS has_second_factor,
+             s.second_factor_at IS NOT NULL AS second_factor_given, o.role IS NOT NULL AND s.viewing_id IS NOT NULL
+                 AS is_viewing,
+             CASE WHEN o.role IS NOT NULL AND s.viewing_id IS NOT NULL THEN s.viewing_id ELSE m.account_id END
+                 AS account_id,
+             CASE WHEN o.role IS NOT NULL AND s.viewing_id IS NOT NULL THEN 'viewer' ELSE m.role END AS role,
+             s.stepped_up_until, s.last_seen_at < clock.now - $3 * interval '1 second' AS is_stale, clock.now AS now
          FROM (SELECT app.now() AS now) AS clock
          JOIN app.sign_in AS s ON s.token_hash = $1 AND s.expires_at > clock.now
              AND s.last_seen_at > clock.now - $2 * interval '1 second'
          JOIN app.person AS p ON p.id = s.person_id AND p.disabled_at IS NULL
+         LEFT JOIN app.operator AS o ON o.person_id = s.person_id
          LEFT JOIN (app.member AS m JOIN app.account AS a ON a.id = m.account_id AND a.closed_at IS NULL)
              ON m.account_id = s.account_id AND m.person_id = s.person_id",
     )
@@ -150,12 +164,32 @@ pub async fn switch_account(
     token: &TokenHash,
 ) -> Result<bool, DbError> {
     let done = sqlx::query(
-        "UPDATE app.sign_in AS s SET account_id = $2, token_hash = $3
+        "UPDATE app.sign_in AS s SET account_id = $2, viewing_id = NULL, token_hash = $3
          FROM app.member AS m JOIN app.account AS a ON a.id = m.account_id AND a.closed_at IS NULL
          WHERE s.id = $1 AND m.person_id = s.person_id AND m.account_id = $2",
     )
     .bind(id)
     .bind(account.number())
+    .bind(&token[..])
+    .execute(&mut **tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// What an operator looks at on a device: an account of another, or again their own. False if there is no such
+/// open account, or the sign-in ended.
+pub async fn set_viewing(
+    tx: &mut Tx,
+    id: Uuid,
+    account: Option<AccountId>,
+    token: &TokenHash,
+) -> Result<bool, DbError> {
+    let done = sqlx::query(
+        "UPDATE app.sign_in SET viewing_id = $2, token_hash = $3
+         WHERE id = $1 AND ($2::bigint IS NULL OR EXISTS (SELECT FROM app.account WHERE id = $2))",
+    )
+    .bind(id)
+    .bind(account.map(AccountId::number))
     .bind(&token[..])
     .execute(&mut **tx)
     .await?;
@@ -245,12 +279,17 @@ impl SignIn {
         let role: Option<String> = row.try_get("role")?;
         let role = role.as_deref().map(Role::of_column).transpose()?;
         let stepped_up: Option<OffsetDateTime> = row.try_get("stepped_up_until")?;
+        let operator: Option<String> = row.try_get("operator_role")?;
+        let operator = operator.as_deref().map(OperatorRole::of_column);
         Ok(Self {
             id: row.try_get("id")?,
             person: PersonId::new(row.try_get("person_id")?),
             email: row.try_get("email")?,
             name: row.try_get("name")?,
-            is_operator: row.try_get("is_operator")?,
+            operator: operator.transpose()?,
+            has_second_factor: row.try_get("has_second_factor")?,
+            second_factor_given: row.try_get("second_factor_given")?,
+            is_viewing: row.try_get("is_viewing")?,
             has_password: row.try_get("has_password")?,
             is_verified: row.try_get("is_verified")?,
             active_account: account.map(AccountId::new).zip(role),
