@@ -67,6 +67,15 @@ pub struct Account {
     pub revision: i64,
 }
 
+/// What may become of an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccountState {
+    Active,
+    /// Its keys are refused until an operator resumes it.
+    Suspended,
+    Closed,
+}
+
 /// Why an account was not written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CreateAccountError {
@@ -208,11 +217,12 @@ pub async fn set_suspended(tx: &mut Tx, id: AccountId, suspended: bool) -> Resul
     Ok(done.rows_affected() == 1)
 }
 
-/// Accounts above a number, in their order, whose name or a member's email address contains a text. An empty
-/// text is contained in all.
+/// Accounts above a number, in their order, of which a text is a part: of the name, the number, a member's email
+/// address, the hint of a key, or the id of a payment. An empty text is part of all.
 pub async fn search(
     connection: &mut PgConnection,
     text: &str,
+    state: Option<AccountState>,
     after: AccountId,
     limit: u32,
 ) -> Result<Vec<Account>, DbError> {
@@ -221,17 +231,65 @@ pub async fn search(
              aliases, requests_per_minute, tokens_per_minute, concurrent_calls, policy, max_input_nanos,
              max_output_nanos, max_unit_nanos, residencies, upstream_zero_retention, revision
          FROM app.account AS a
-         WHERE a.id > $2 AND ($1 = '' OR strpos(lower(a.name), lower($1)) > 0 OR EXISTS (
-             SELECT FROM app.member AS m JOIN app.person AS p ON p.id = m.person_id
-             WHERE m.account_id = a.id AND strpos(lower(p.email), lower($1)) > 0))
+         WHERE a.id > $2
+             AND ($4::text IS NULL OR $4 = CASE WHEN a.closed_at IS NOT NULL THEN 'closed'
+                 WHEN a.suspended_at IS NOT NULL THEN 'suspended' ELSE 'active' END)
+             AND ($1 = '' OR strpos(lower(a.name), lower($1)) > 0 OR strpos(a.id::text, $1) > 0
+                 OR EXISTS (
+                     SELECT FROM app.member AS m JOIN app.person AS p ON p.id = m.person_id
+                     WHERE m.account_id = a.id AND strpos(lower(p.email), lower($1)) > 0)
+                 OR char_length($1) >= 4 AND EXISTS (
+                     SELECT FROM app.api_key AS k WHERE k.account_id = a.id AND strpos(k.hint, $1) > 0)
+                 OR char_length($1) >= 4 AND EXISTS (
+                     SELECT FROM app.payment AS y WHERE y.account_id = a.id
+                         AND (strpos(y.id::text, lower($1)) > 0 OR strpos(y.provider_payment, $1) > 0)))
          ORDER BY a.id LIMIT $3",
     )
     .bind(text)
     .bind(after.number())
     .bind(i64::from(limit))
+    .bind(state.map(AccountState::as_str))
     .fetch_all(connection)
     .await?;
     rows.iter().map(Account::of_row).collect()
+}
+
+/// The email address of the first owner of each account; accounts without one are left out.
+pub async fn owners(
+    connection: &mut PgConnection,
+    accounts: &[AccountId],
+) -> Result<BTreeMap<AccountId, String>, DbError> {
+    let numbers: Vec<i64> = accounts.iter().map(|account| account.number()).collect();
+    let rows = sqlx::query(
+        "SELECT DISTINCT ON (m.account_id) m.account_id, p.email
+         FROM app.member AS m JOIN app.person AS p ON p.id = m.person_id
+         WHERE m.account_id = ANY ($1) AND m.role = 'owner' ORDER BY m.account_id, m.joined_at, p.id",
+    )
+    .bind(numbers)
+    .fetch_all(connection)
+    .await?;
+    let pair = |row: &PgRow| {
+        let account = AccountId::new(row.try_get("account_id")?);
+        Ok((account, row.try_get("email")?))
+    };
+    rows.iter().map(pair).collect()
+}
+
+/// The names of accounts.
+pub async fn names(
+    connection: &mut PgConnection,
+    accounts: &[AccountId],
+) -> Result<BTreeMap<AccountId, String>, DbError> {
+    let numbers: Vec<i64> = accounts.iter().map(|account| account.number()).collect();
+    let rows = sqlx::query("SELECT id, name FROM app.account WHERE id = ANY ($1)")
+        .bind(numbers)
+        .fetch_all(connection)
+        .await?;
+    let pair = |row: &PgRow| {
+        let account = AccountId::new(row.try_get("id")?);
+        Ok((account, row.try_get("name")?))
+    };
+    rows.iter().map(pair).collect()
 }
 
 /// Accounts that changed after this revision and account. Continue from the last row until the page
@@ -323,9 +381,31 @@ pub async fn checksum(connection: &mut PgConnection) -> Result<TableChecksum, Db
     .await
 }
 
+// === impl AccountState ===
+
+impl AccountState {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Suspended => "suspended",
+            Self::Closed => "closed",
+        }
+    }
+}
+
 // === impl Account ===
 
 impl Account {
+    #[must_use]
+    pub const fn state(&self) -> AccountState {
+        match (self.closed_at, self.suspended_at) {
+            (Some(_), _) => AccountState::Closed,
+            (None, Some(_)) => AccountState::Suspended,
+            (None, None) => AccountState::Active,
+        }
+    }
+
     /// True for its own group and the groups its keys may name.
     #[must_use]
     pub fn may_use(&self, group: &str) -> bool {

@@ -44,6 +44,19 @@ pub struct Ways {
     pub webhook: bool,
 }
 
+/// Alarms, those that fire first, then the newest.
+pub async fn list(connection: &mut PgConnection, limit: i64) -> Result<Vec<Change>, DbError> {
+    let rows = sqlx::query(
+        "SELECT name, subject, node, summary, is_firing, changed_at, emailed_at IS NOT NULL AS is_emailed,
+             posted_at IS NOT NULL AS is_posted
+         FROM app.alarm ORDER BY is_firing DESC, changed_at DESC, name, subject, node LIMIT $1",
+    )
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(Change::of_row).collect()
+}
+
 /// Makes alarms fire whose condition has lasted.
 pub async fn fire(connection: &mut PgConnection, lasting: &[Condition]) -> Result<(), DbError> {
     let (names, subjects, nodes) = keys(lasting);

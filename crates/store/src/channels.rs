@@ -193,6 +193,17 @@ pub async fn find(connection: &mut PgConnection, name: &str) -> Result<Option<Ch
     rows::find(connection, name).await
 }
 
+/// A channel by its number, none if there is no such one.
+pub async fn find_by_id(
+    connection: &mut PgConnection,
+    id: ChannelId,
+) -> Result<Option<Channel>, DbError> {
+    match rows::name_of(connection, id).await? {
+        Some(name) => rows::find(connection, &name).await,
+        None => Ok(None),
+    }
+}
+
 /// All channels, in the order in which they are tried. At most [`MAX_CHANNELS`].
 ///
 /// A follower reads the topic's revision first and the list after, so its list is never older than

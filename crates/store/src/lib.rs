@@ -1,7 +1,7 @@
 //! Tables apart from money: accounts, API keys and policies, channels, workflow records, pauses of
 //! social cells, people, emails, tasks and webhooks.
 //!
-//! One module per group of tables: [`accounts`], [`keys`], [`channels`], [`workflows`], [`tasks`],
+//! One module per group of tables: [`accounts`], [`account_notes`], [`action_log`], [`keys`], [`channels`], [`workflows`], [`tasks`],
 //! [`cell_pauses`], [`webhooks`], [`limits`], [`people`], [`sign_ups`], [`oidc`], [`emails`],
 //! [`redemption_codes`], [`trial_grants`], [`imported_accounts`], [`payments`], [`attempt_counters`].
 //! [`logins`] is about the database's own login. What a key may do is a [`Policy`], checked once, when it is made. Every change takes
@@ -23,14 +23,18 @@
 
 pub mod account_close;
 pub mod account_routes;
+pub mod account_notes;
 pub mod accounts;
+pub mod action_log;
 pub mod alarms;
 pub mod attempt_counters;
+pub mod attention;
 pub mod catalog;
 pub mod cell_pauses;
 pub mod channel_health;
 pub mod channels;
 pub mod emails;
+pub mod erasure;
 pub mod imported_accounts;
 pub mod keys;
 pub mod limits;
@@ -42,6 +46,7 @@ pub mod people;
 mod policy;
 pub mod redemption_codes;
 pub mod route_health;
+pub mod scheduled_prices;
 pub mod sealed;
 pub mod sign_ups;
 pub mod table_checksum;

@@ -13,7 +13,10 @@ use trunkline_types::{AccountId, Money, Timestamp};
 use uuid::Uuid;
 
 pub use payment::{NewPayment, Payment, PaymentKind, PaymentState};
-pub use reversal::{NewReversal, ReversalKind, ReversalState, put_reversal, reversed};
+pub use reversal::{
+    Dispute, NewReversal, Reversal, ReversalKind, ReversalState, disputes, of_payment,
+    put_reversal, reversed,
+};
 
 use payment::COLUMNS;
 
@@ -190,19 +193,46 @@ pub async fn owing(
     rows.iter().map(Payment::of_row).collect()
 }
 
+/// What an account owes of payments that were taken back and that its wallet did not cover.
+pub async fn owed(connection: &mut PgConnection, account: AccountId) -> Result<Money, DbError> {
+    let owed: i64 = sqlx::query_scalar(
+        "SELECT COALESCE(sum(greatest(LEAST(p.amount_nanos, (
+                 SELECT COALESCE(sum(r.amount_nanos), 0) FROM app.payment_reversal AS r
+                 WHERE r.provider = p.provider AND r.provider_payment = p.provider_payment
+                     AND r.state IN ('open', 'lost'))) - p.taken_nanos, 0)), 0)::bigint
+         FROM app.payment AS p WHERE p.account_id = $1 AND p.state = 'paid'",
+    )
+    .bind(account.number())
+    .fetch_one(connection)
+    .await?;
+    Ok(Money::from_nanos(owed))
+}
+
 /// Payments, newest first, of one account or of all.
 pub async fn list(
     connection: &mut PgConnection,
     account: Option<AccountId>,
     limit: i64,
 ) -> Result<Vec<Payment>, DbError> {
+    list_in_state(connection, account, None, limit).await
+}
+
+/// The same, of one state or of all.
+pub async fn list_in_state(
+    connection: &mut PgConnection,
+    account: Option<AccountId>,
+    state: Option<PaymentState>,
+    limit: i64,
+) -> Result<Vec<Payment>, DbError> {
     let query = format!(
-        "SELECT {COLUMNS} FROM app.payment WHERE $1::bigint IS NULL OR account_id = $1
+        "SELECT {COLUMNS} FROM app.payment
+         WHERE ($1::bigint IS NULL OR account_id = $1) AND ($3::text IS NULL OR state = $3)
          ORDER BY created_at DESC, id DESC LIMIT $2"
     );
     let rows = sqlx::query(sqlx::AssertSqlSafe(query))
         .bind(account.map(AccountId::number))
         .bind(limit.clamp(1, LIST_MAX))
+        .bind(state.map(PaymentState::as_str))
         .fetch_all(connection)
         .await?;
     rows.iter().map(Payment::of_row).collect()

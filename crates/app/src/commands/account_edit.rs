@@ -7,7 +7,7 @@ use trunkline_store::account_routes::AccountRoutes;
 use trunkline_store::accounts::{self, Account};
 use trunkline_types::AccountId;
 
-use super::{account, database, format};
+use super::{account, action, database, format};
 use crate::cli::{AccountRoutesArguments, SearchAccounts};
 use crate::output::Output;
 use crate::{table, times};
@@ -22,7 +22,7 @@ pub(super) async fn list(
 ) -> anyhow::Result<()> {
     let after = AccountId::new(options.after);
     let mut session = database.session().await?;
-    let found = accounts::search(&mut session, &options.search, after, options.limit).await?;
+    let found = accounts::search(&mut session, &options.search, None, after, options.limit).await?;
     drop(session);
     let full = u32::try_from(found.len()).is_ok_and(|count| count == options.limit);
     let next = found.last().filter(|_| full).map(|one| one.id.number());
@@ -51,8 +51,17 @@ pub(super) async fn group(
 ) -> anyhow::Result<()> {
     let id = AccountId::new(id);
     let mut tx = database.begin().await?;
-    let done = accounts::set_group(&mut tx, id, group, allowed_groups).await;
-    let done = done.map_err(anyhow::Error::from);
+    let done = async {
+        let known = accounts::set_group(&mut tx, id, group, allowed_groups).await?;
+        if known {
+            let subject = format!("customer {id}");
+            let after = json!({ "group": group, "allowed_groups": allowed_groups });
+            let new = action::of_account("change_customer", id, &subject, after);
+            action::log(&mut tx, &new).await?;
+        }
+        anyhow::Ok(known)
+    };
+    let done = done.await;
     if !database::finish(tx, done, ADVICE).await? {
         bail!(account::unknown(id));
     }
@@ -98,8 +107,22 @@ pub(super) async fn suspend(
 ) -> anyhow::Result<()> {
     let id = AccountId::new(id);
     let mut tx = database.begin().await?;
-    let done = accounts::set_suspended(&mut tx, id, suspended).await;
-    let changed = database::finish(tx, done.map_err(anyhow::Error::from), ADVICE).await?;
+    let done = async {
+        let changed = accounts::set_suspended(&mut tx, id, suspended).await?;
+        if changed {
+            let name = if suspended {
+                "suspend_customer"
+            } else {
+                "resume_customer"
+            };
+            let subject = format!("customer {id}");
+            let new = action::of_account(name, id, &subject, json!({ "suspended": suspended }));
+            action::log(&mut tx, &new).await?;
+        }
+        anyhow::Ok(changed)
+    };
+    let done = done.await;
+    let changed = database::finish(tx, done, ADVICE).await?;
     let text = match (suspended, changed) {
         (true, true) => format!("Account {id} is suspended; its keys are refused within seconds."),
         (false, true) => format!("Account {id} is resumed; its keys are accepted within seconds."),

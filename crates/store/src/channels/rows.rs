@@ -191,6 +191,18 @@ pub(super) async fn find(
     Ok(with_credentials(vec![channel], &credentials)?.pop())
 }
 
+/// The name of a channel; none if there is no such one.
+pub(super) async fn name_of(
+    connection: &mut PgConnection,
+    id: ChannelId,
+) -> Result<Option<String>, DbError> {
+    let name = sqlx::query_scalar("SELECT name FROM app.channel WHERE id = $1")
+        .bind(id.number())
+        .fetch_optional(connection)
+        .await?;
+    Ok(name)
+}
+
 /// The channels first: every channel that is read has its credentials by then.
 pub(super) async fn list(connection: &mut PgConnection) -> Result<Vec<Channel>, DbError> {
     let rows = sqlx::query(

@@ -86,3 +86,28 @@ async fn the_console_cannot_change_a_keys_owner_and_no_role_deletes_keys() {
         }
     }
 }
+
+#[tokio::test]
+async fn no_role_changes_or_deletes_a_row_of_the_action_log() {
+    let harness = TestStore::new().await;
+    let write = "INSERT INTO app.action_log (kind, actor, action, subject) VALUES ('command', 'ada', 'x', 'y')";
+    harness.say(&harness.console, write).await.unwrap();
+    let statements = [
+        "UPDATE app.action_log SET actor = 'another'",
+        "DELETE FROM app.action_log",
+        "TRUNCATE app.action_log",
+    ];
+    for role in [Role::Console, Role::Data] {
+        let database = harness.db.connect(role).await;
+        for statement in statements {
+            is_forbidden(&harness, &database, statement).await;
+        }
+    }
+    // Not even the role that owns the table.
+    let owner = harness.db.owner().await;
+    for statement in statements {
+        is_refused(&harness, &owner, statement, "never").await;
+    }
+    let data = harness.db.connect(Role::Data).await;
+    is_forbidden(&harness, &data, "SELECT actor FROM app.action_log").await;
+}
