@@ -27,6 +27,7 @@ pub mod call_search;
 mod columns;
 mod day_scan;
 pub mod holds;
+pub mod installation;
 pub mod journal;
 pub mod late_failures;
 pub mod losses;

@@ -86,6 +86,7 @@ pub async fn find(
 pub struct SoldCall {
     /// Its id, to go on from.
     pub request: RequestId,
+    pub account: AccountId,
     /// Public name of the model.
     pub model: String,
     /// The group whose prices applied.
@@ -113,7 +114,7 @@ pub async fn sold_after(
 ) -> Result<Vec<SoldCall>, DbError> {
     let mut session = database.session().await?;
     let rows = sqlx::query(
-        "SELECT u.request_id, u.model, u.group_name, u.units, u.tier, u.paid + u.trial AS charged, u.cost,
+        "SELECT u.request_id, u.account_id, u.model, u.group_name, u.units, u.tier, u.paid + u.trial AS charged, u.cost,
              u.opened_at, COALESCE(a.topped_up_at <= u.opened_at, false) AS topped_up
          FROM ledger.usage AS u JOIN ledger.account AS a ON a.id = u.account_id
          WHERE u.request_id > $1 AND u.model = ANY ($2) AND u.paid + u.trial > 0
@@ -128,6 +129,7 @@ pub async fn sold_after(
         let units: Value = column(row, "units")?;
         Ok(SoldCall {
             request: request_of(row)?,
+            account: AccountId::new(column(row, "account_id")?),
             model: column(row, "model")?,
             group: column(row, "group_name")?,
             // A face that is unknown now cannot be priced; the call then counts as nothing.

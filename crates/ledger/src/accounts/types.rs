@@ -104,7 +104,7 @@ impl AccountKind {
     }
 
     /// The column holds one of two values.
-    pub(super) fn of(word: &str) -> Self {
+    pub(crate) fn of(word: &str) -> Self {
         if word == "test" {
             Self::Test
         } else {

@@ -65,11 +65,11 @@ impl UtcDay {
         Self(self.0.next_day().unwrap_or(self.0))
     }
 
-    pub(super) const fn of(day: Date) -> Self {
+    pub(crate) const fn of(day: Date) -> Self {
         Self(day)
     }
 
-    pub(super) const fn date(self) -> Date {
+    pub(crate) const fn date(self) -> Date {
         self.0
     }
 }
