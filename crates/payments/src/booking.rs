@@ -7,6 +7,7 @@ use trunkline_ledger::accounts::{
     self as ledger, Adjust, AdjustAnswer, TopUp, TopUpAnswer, Wallet,
 };
 use trunkline_store::accounts;
+use trunkline_store::action_log::{self, Actor, NewAction};
 use trunkline_store::payments::{
     self, NewEvent, NewReversal, Payment, PaymentKind, PaymentState, ReversalKind, ReversalState,
     profiles,
@@ -253,6 +254,14 @@ impl Payments {
             owes |= taken < missing;
         }
         if owes && accounts::set_suspended(tx, account, true).await? {
+            let action = NewAction {
+                action: "suspend_customer",
+                account: Some(account),
+                subject: &format!("customer {account}"),
+                reason: Some("it owes the rest of a payment that was reversed"),
+                ..NewAction::default()
+            };
+            action_log::write(tx, &Actor::system(ACTOR), &action).await?;
             tracing::warn!(%account, "account suspended: it owes the rest of a payment that was reversed");
         }
         Ok(())
