@@ -6,12 +6,15 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use trunkline_catalog::{Book, Entry, ListPrice};
+use trunkline_console::operations::price_preview::{
+    BelowCost, PriceChange, below_cost, price_changes,
+};
 use trunkline_db::{Database, SystemClock};
 use trunkline_gateway::{CatalogSnapshot, Change};
 use trunkline_store::channels;
 use trunkline_types::{BillingUnit, Clock as _, Face, Ratio, UnitPrice};
 
-use super::diff::{self, BelowCost, PriceChange};
+use super::diff;
 use crate::cli::SyncPrices;
 use crate::files::read_bounded;
 use crate::output::Output;
@@ -56,13 +59,13 @@ pub(super) async fn run(
     let prices: Vec<PriceChange> = synced
         .models
         .keys()
-        .flat_map(|name| diff::price_changes(name, before.model(name), after.model(name)))
+        .flat_map(|name| price_changes(name, before.model(name), after.model(name)))
         .collect();
     let channels = channels::list(&mut *console.session().await?).await?;
     let below: Vec<BelowCost> = synced
         .models
         .keys()
-        .flat_map(|name| diff::below_cost(name, &after, &channels))
+        .flat_map(|name| below_cost(name, &after, &channels))
         .collect();
     let is_stopped = !below.is_empty() && !options.allow;
     let is_applied = options.apply && !is_stopped;
@@ -74,8 +77,8 @@ pub(super) async fn run(
         })
         .await?;
     }
-    let mut text: Vec<String> = prices.iter().map(PriceChange::text).collect();
-    text.extend(below.iter().map(BelowCost::text));
+    let mut text: Vec<String> = prices.iter().map(diff::price_text).collect();
+    text.extend(below.iter().map(diff::below_text));
     text.extend(synced.notes.iter().cloned());
     text.push(format!(
         "The list has {} models, of {}; {} of them are on sale, {} prices differ.",
@@ -90,8 +93,8 @@ pub(super) async fn run(
         "applied": is_applied,
         "read_on": reading.day,
         "known": synced.known,
-        "prices": prices.iter().map(PriceChange::object).collect::<Vec<Value>>(),
-        "below_cost": below.iter().map(BelowCost::object).collect::<Vec<Value>>(),
+        "prices": prices.iter().map(diff::price_object).collect::<Vec<Value>>(),
+        "below_cost": below.iter().map(diff::below_object).collect::<Vec<Value>>(),
         "notes": synced.notes,
     });
     let text = text.join("\n");

@@ -5,13 +5,16 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
+use trunkline_console::operations::channel_secrets::{
+    self, SealedCredential, as_new, check_address,
+};
 use trunkline_db::{Database, Tx};
 use trunkline_keyring::Keyring;
-use trunkline_store::channels::{self, Channel, NewChannel, NewCredential};
+use trunkline_store::channels::{self, Channel, NewChannel};
 use trunkline_upstream::Providers;
 
-use super::credentials::{self, SealedCredential};
-use super::{cost_of, known_provider, map_of, providers, unknown, unsold, view};
+use super::credentials;
+use super::{cost_of, known_provider, log, map_of, providers, unknown, unsold, view};
 use crate::cli::{ChannelChanges, ChannelKeyCommand, KeySources, OrNone, Pair};
 use crate::commands::{database, keyring};
 use crate::config::Config;
@@ -40,10 +43,15 @@ pub(super) async fn set(
     let change = Change::read(options, name, || keyring::open(config))?;
     let providers = providers(config)?;
     let mut tx = database.begin().await?;
-    let done = channels::edit(&mut tx, name, |channel| {
-        change.apply(channel)?;
-        has_address(&providers, channel)
-    });
+    let done = async {
+        let edited = channels::edit(&mut tx, name, |channel| {
+            change.apply(channel)?;
+            has_address(&providers, channel)
+        });
+        let channel = edited.await?;
+        log(&mut tx, "change_channel", &channel).await?;
+        anyhow::Ok(channel)
+    };
     let done = done.await;
     let channel = database::finish(tx, done, ADVICE).await?;
     report(
@@ -72,9 +80,9 @@ pub(super) async fn keys(
             (format!("Credentials of channel {name} replaced."), done)
         }
         ChannelKeyCommand::Remove { name, label, force } => {
-            let done = channels::remove_credential(&mut tx, &name, &label, force).await;
+            let done = remove_key(&mut tx, &name, &label, force).await;
             let text = format!("Credential {label} of channel {name} deleted.");
-            (text, done.map_err(anyhow::Error::from))
+            (text, done)
         }
     };
     let channel = database::finish(tx, done, ADVICE).await?;
@@ -98,27 +106,23 @@ pub(super) async fn clone(
         name: new.to_owned(),
         ..found.clone()
     };
-    copy.proxy = credentials::open_proxy_text(&keyring, &found)?
-        .map(|text| credentials::seal_proxy(&keyring, new, &text))
-        .transpose()?;
+    let (proxy, sealed) = channel_secrets::reseal_for(&keyring, &found, new)?;
+    copy.proxy = proxy;
     Change::read(options, new, || Ok(keyring.clone()))?.apply(&mut copy)?;
     has_address(&providers(config)?, &copy)?;
-    let sealed: Vec<SealedCredential> = found
-        .credentials
-        .iter()
-        .map(|one| {
-            let text = credentials::open(&keyring, &found, one)?;
-            credentials::seal(&keyring, new, &one.label, &text)
-        })
-        .collect::<anyhow::Result<_>>()?;
     let new_credentials = as_new(&sealed);
     let fields = NewChannel {
         credentials: &new_credentials,
         ..copy.as_new()
     };
     let mut tx = database.begin().await?;
-    let done = channels::add(&mut tx, &fields).await;
-    let channel = database::finish(tx, done.map_err(anyhow::Error::from), ADVICE).await?;
+    let done = async {
+        let channel = channels::add(&mut tx, &fields).await?;
+        log(&mut tx, "clone_channel", &channel).await?;
+        anyhow::Ok(channel)
+    };
+    let done = done.await;
+    let channel = database::finish(tx, done, ADVICE).await?;
     report(
         database,
         &channel,
@@ -130,11 +134,8 @@ pub(super) async fn clone(
 
 /// Refuses a channel that would have no address.
 fn has_address(providers: &Providers, channel: &Channel) -> anyhow::Result<()> {
-    let provider = known_provider(providers, &channel.provider)?;
-    if provider.base_url.is_none() && channel.base_url.is_none() {
-        bail!("provider {} has no base URL: add --base-url", provider.name);
-    }
-    Ok(())
+    check_address(providers, &channel.provider, channel.base_url.as_deref())
+        .context("add --base-url")
 }
 
 async fn add_keys(
@@ -144,7 +145,15 @@ async fn add_keys(
     sources: &KeySources,
 ) -> anyhow::Result<Channel> {
     let sealed = read_keys(config, tx, name, sources).await?;
-    Ok(channels::add_credentials(tx, name, &as_new(&sealed)).await?)
+    let channel = channels::add_credentials(tx, name, &as_new(&sealed)).await?;
+    log(tx, "add_credential", &channel).await?;
+    Ok(channel)
+}
+
+async fn remove_key(tx: &mut Tx, name: &str, label: &str, force: bool) -> anyhow::Result<Channel> {
+    let channel = channels::remove_credential(tx, name, label, force).await?;
+    log(tx, "remove_credential", &channel).await?;
+    Ok(channel)
 }
 
 async fn replace_keys(
@@ -158,7 +167,9 @@ async fn replace_keys(
     for credential in as_new(&sealed) {
         last = Some(channels::replace_credential(tx, name, &credential).await?);
     }
-    last.context("no credential was named")
+    let channel = last.context("no credential was named")?;
+    log(tx, "replace_credential", &channel).await?;
+    Ok(channel)
 }
 
 async fn read_keys(
@@ -172,15 +183,6 @@ async fn read_keys(
     let providers = providers(config)?;
     let provider = known_provider(&providers, &channel.provider)?;
     credentials::read(&keyring::open(config)?, name, sources, None, &provider.auth)
-}
-
-fn as_new(sealed: &[SealedCredential]) -> Vec<NewCredential<'_>> {
-    let each = sealed.iter().map(|credential| NewCredential {
-        label: &credential.label,
-        sealed: &credential.sealed,
-        hint: &credential.hint,
-    });
-    each.collect()
 }
 
 /// Says what a channel is after a change.
