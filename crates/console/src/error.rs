@@ -29,6 +29,8 @@ pub(crate) enum ConsoleErrorCode {
     SignInFailed,
     /// The password is to be given again.
     StepUpRequired,
+    /// An operator has no second factor yet.
+    SecondFactorRequired,
     /// The person's role does not allow it.
     RoleNotAllowed,
     /// Asked for by another site's page.
@@ -39,6 +41,8 @@ pub(crate) enum ConsoleErrorCode {
     TokenInvalid,
     /// It cannot be done as things stand.
     Conflict,
+    /// Something would be sold below its cost, or for nothing.
+    BelowCost,
     /// Sign-up is closed, or requires an invitation.
     SignUpClosed,
     /// A redemption code that is unknown, used, over or taken back.
@@ -111,10 +115,12 @@ impl ConsoleErrorCode {
             Self::TokenInvalid => Row::invalid(StatusCode::BAD_REQUEST, "token_invalid"),
             Self::CodeInvalid => Row::invalid(StatusCode::BAD_REQUEST, "code_invalid"),
             Self::Conflict => Row::invalid(StatusCode::CONFLICT, "conflict"),
+            Self::BelowCost => Row::invalid(StatusCode::CONFLICT, "below_cost"),
             Self::UnknownKey => Row::authentication("invalid_api_key"),
             Self::NotSignedIn => Row::authentication("not_signed_in"),
             Self::SignInFailed => Row::authentication("sign_in_failed"),
             Self::StepUpRequired => Row::permission("step_up_required"),
+            Self::SecondFactorRequired => Row::permission("second_factor_required"),
             Self::RoleNotAllowed => Row::permission("role_not_allowed"),
             Self::CrossSite => Row::permission("cross_site"),
             Self::SignUpClosed => Row::permission("sign_up_closed"),
@@ -294,6 +300,8 @@ mod tests {
             ConsoleErrorCode::NotSignedIn,
             ConsoleErrorCode::SignInFailed,
             ConsoleErrorCode::StepUpRequired,
+            ConsoleErrorCode::SecondFactorRequired,
+            ConsoleErrorCode::BelowCost,
             ConsoleErrorCode::RoleNotAllowed,
             ConsoleErrorCode::CrossSite,
             ConsoleErrorCode::TooManyAttempts,

@@ -143,8 +143,20 @@ pub(crate) struct SwitchBody {
 #[serde(deny_unknown_fields)]
 pub(crate) struct StepUpBody {
     /// The password.
-    #[schema(value_type = String, format = Password, max_length = 200)]
-    pub(crate) password: Secret,
+    #[schema(value_type = Option<String>, format = Password, max_length = 200, nullable = false)]
+    pub(crate) password: Option<Secret>,
+    /// A code of the second factor, for users without a password.
+    #[schema(value_type = Option<String>, max_length = 40, nullable = false)]
+    pub(crate) code: Option<Secret>,
+}
+
+/// A code of the second factor.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SecondFactorCode {
+    /// Six digits of the authenticator app, or a recovery code.
+    #[schema(value_type = String, max_length = 40, example = "123456")]
+    pub(crate) code: Secret,
 }
 
 /// Sign-in with the link of `trunkline dev`.

@@ -5,14 +5,20 @@ use axum::extract::FromRequestParts;
 use http::HeaderMap;
 use http::request::Parts;
 use serde::Serialize;
+use serde_json::json;
+use trunkline_db::{DbError, Tx};
+use trunkline_store::action_log::{self, Actor, ActorKind, NewAction};
+use trunkline_store::keys::Key;
 use trunkline_store::people::{self, PersonId, Role, STEP_UP_SECONDS, SignIn};
 use trunkline_types::{AccountId, Timestamp};
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ConsoleErrorCode};
+use crate::json_body::Caller;
 use crate::session_cookie;
 use crate::settings::ConsoleSettings;
 use crate::shared::Shared;
+use crate::times::rfc3339;
 
 /// A permission beyond reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -46,6 +52,7 @@ pub(crate) struct MemberSession {
     pub(crate) stepped_up_until: Option<Timestamp>,
     /// The database's time of this request.
     pub(crate) now: Timestamp,
+    actor: Actor,
 }
 
 /// A signed-in user, with or without an organisation.
@@ -106,16 +113,62 @@ impl MemberSession {
         let Some(sign_in) = find(shared, headers).await? else {
             return Ok(None);
         };
-        Ok(Self::of(sign_in).ok())
+        Ok(Self::of(sign_in, None).ok())
     }
 
-    fn of(sign_in: SignIn) -> Result<Self, ApiError> {
+    /// Writes what the member does to the log of actions, in the transaction of the change.
+    pub(crate) async fn log(&self, tx: &mut Tx, action: &NewAction<'_>) -> Result<(), DbError> {
+        let action = NewAction {
+            account: Some(self.account),
+            ..action.clone()
+        };
+        action_log::write(tx, &self.actor, &action).await
+    }
+
+    /// The same in a transaction of its own, for what another system has done.
+    pub(crate) async fn log_apart(
+        &self,
+        shared: &Shared,
+        action: &NewAction<'_>,
+    ) -> Result<(), ApiError> {
+        let mut tx = shared.people.begin().await?;
+        let logged = self.log(&mut tx, action).await;
+        Ok(tx.finish(logged).await?)
+    }
+
+    /// Logs a change of a key.
+    pub(crate) async fn log_key(
+        &self,
+        tx: &mut Tx,
+        action: &str,
+        key: &Key,
+    ) -> Result<(), DbError> {
+        let subject = format!("key {} {}", key.id, key.hint);
+        let fields = key.policy.fields();
+        let after = json!({
+            "name": key.name,
+            "disabled": key.disabled_at.is_some(),
+            "expires_at": fields.expires_at.map(rfc3339),
+            "group": fields.group.name(),
+            "models": fields.models,
+        });
+        let action = NewAction {
+            action,
+            subject: &subject,
+            after: Some(after),
+            ..NewAction::default()
+        };
+        self.log(tx, &action).await
+    }
+
+    fn of(sign_in: SignIn, caller: Option<Caller>) -> Result<Self, ApiError> {
         let Some((account, role)) = sign_in.active_account else {
             let text = "no organisation is selected, or you are not a member of it; select one, or ask \
                         an owner to invite you. Nothing was changed";
             return Err(ApiError::new(ConsoleErrorCode::RoleNotAllowed, text));
         };
         Ok(Self {
+            actor: actor_of(ActorKind::Member, &sign_in, caller),
             person: sign_in.person,
             email: sign_in.email,
             account,
@@ -132,7 +185,21 @@ impl FromRequestParts<Shared> for MemberSession {
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, ApiError> {
         let AuthenticatedUser(sign_in) =
             AuthenticatedUser::from_request_parts(parts, shared).await?;
-        Self::of(sign_in)
+        let caller = Caller::from_request_parts(parts, shared).await?;
+        Self::of(sign_in, Some(caller))
+    }
+}
+
+/// Who acts, from where.
+pub(crate) fn actor_of(kind: ActorKind, sign_in: &SignIn, caller: Option<Caller>) -> Actor {
+    let caller = caller.map(|caller| (caller.address, caller.agent));
+    let (address, agent) = caller.unzip();
+    Actor {
+        kind,
+        person: Some(sign_in.person),
+        name: sign_in.email.clone(),
+        address,
+        agent,
     }
 }
 
@@ -142,11 +209,6 @@ impl AuthenticatedUser {
     /// Rejects a session without a recent password check.
     pub(crate) fn require_step_up(&self) -> Result<(), ApiError> {
         require_step_up(self.0.stepped_up_until, self.0.now)
-    }
-
-    /// Rejects users who are not operators with 404.
-    pub(crate) fn require_operator(&self) -> Result<(), ApiError> {
-        require_operator(self.0.is_operator)
     }
 }
 
@@ -166,8 +228,22 @@ pub(crate) fn not_signed_in() -> ApiError {
     ApiError::new(ConsoleErrorCode::NotSignedIn, text)
 }
 
-/// The sign-in of a request's cookie.
+/// The sign-in of a request's cookie, once it is whole.
 pub(crate) async fn find(shared: &Shared, headers: &HeaderMap) -> Result<Option<SignIn>, ApiError> {
+    let found = find_any(shared, headers).await?;
+    Ok(found.filter(is_whole))
+}
+
+/// Whether nothing is left to prove: a second factor that the person has was given on this device.
+pub(crate) const fn is_whole(sign_in: &SignIn) -> bool {
+    !sign_in.has_second_factor || sign_in.second_factor_given
+}
+
+/// The same, also where the second factor is still to be given.
+pub(crate) async fn find_any(
+    shared: &Shared,
+    headers: &HeaderMap,
+) -> Result<Option<SignIn>, ApiError> {
     let Some(token) = session_cookie::token(&shared.settings, headers) else {
         return Ok(None);
     };
@@ -177,6 +253,7 @@ pub(crate) async fn find(shared: &Shared, headers: &HeaderMap) -> Result<Option<
     };
     if is_of_dev(&shared.settings, &sign_in) {
         sign_in.stepped_up_until = Some(sign_in.now.plus_seconds(STEP_UP_SECONDS));
+        sign_in.second_factor_given = true;
     }
     if sign_in.is_stale {
         let mut tx = session.begin().await?;
@@ -188,21 +265,14 @@ pub(crate) async fn find(shared: &Shared, headers: &HeaderMap) -> Result<Option<
 
 /// Whether this is the operator whom the link of `trunkline dev` signs in. That person has no password that
 /// could be asked for again, and only a process that offers the link takes the sign-in instead.
-fn is_of_dev(settings: &ConsoleSettings, sign_in: &SignIn) -> bool {
-    settings.dev_link.is_some() && sign_in.is_operator && !sign_in.has_password
+pub(crate) fn is_of_dev(settings: &ConsoleSettings, sign_in: &SignIn) -> bool {
+    settings.dev_link.is_some() && sign_in.operator.is_some() && !sign_in.has_password
 }
 
-fn require_step_up(until: Option<Timestamp>, now: Timestamp) -> Result<(), ApiError> {
+pub(crate) fn require_step_up(until: Option<Timestamp>, now: Timestamp) -> Result<(), ApiError> {
     if until.is_some_and(|until| now < until) {
         return Ok(());
     }
     let text = "this changes billing or secrets: enter your password again. Nothing was changed";
     Err(ApiError::new(ConsoleErrorCode::StepUpRequired, text))
-}
-
-fn require_operator(is_operator: bool) -> Result<(), ApiError> {
-    if is_operator {
-        return Ok(());
-    }
-    Err(ApiError::new(ConsoleErrorCode::NotFound, "not found"))
 }

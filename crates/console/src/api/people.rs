@@ -98,10 +98,13 @@ impl NewSession {
         is_stepped_up: bool,
     ) -> Result<Self, ApiError> {
         let token = Token::fresh(shared.random.as_ref())?;
+        // Who is believed because they were signed in has given the second factor there.
+        let mut factor_given = false;
         if let Some(old) = session_cookie::token(&shared.settings, headers)
             && let Some(old) = people::find_sign_in(tx, &old).await?
         {
             people::end(tx, old.person, old.id).await?;
+            factor_given = old.person == person && old.second_factor_given;
         }
         let new = NewSignIn {
             id: fresh_id(shared)?,
@@ -113,8 +116,14 @@ impl NewSession {
             agent: &caller.agent,
         };
         people::sign_in(tx, &new).await?;
+        if factor_given {
+            people::note_second_factor(tx, new.id).await?;
+        }
         let browser = Browser::of(shared, headers)?;
-        people::remember_device(tx, &hash_of_device(person, &browser.hash)).await?;
+        // With a second factor, a device is known once it was given.
+        if factor_given || people::second_factor(tx, person, true).await?.is_none() {
+            people::remember_device(tx, &hash_of_device(person, &browser.hash)).await?;
+        }
         tracing::info!(person.id = person.number(), "sign-in succeeded");
         Ok(Self { token, browser })
     }
@@ -232,7 +241,7 @@ fn device_hash(shared: &Shared, person: Option<PersonId>, given: GivenIn<'_>) ->
     }
 }
 
-fn hash_of_device(person: PersonId, cookie: &TokenHash) -> TokenHash {
+pub(crate) fn hash_of_device(person: PersonId, cookie: &TokenHash) -> TokenHash {
     let mut both = person.number().to_be_bytes().to_vec();
     both.extend_from_slice(cookie);
     sha256(&both)

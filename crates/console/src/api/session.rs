@@ -11,11 +11,14 @@ use trunkline_types::AccountId;
 use utoipa::ToSchema;
 
 use super::people::{GivenIn, NewSession, RoleName, done, person_of, with_token, without_token};
+use super::second_factor;
 use crate::error::{ApiError, ErrorBody};
 use crate::json_body::{Caller, JsonBody};
+use crate::operator_bodies::OperatorRoleName;
+use crate::operator_session::{OperatorRight, needs_second_factor};
 use crate::reply;
 use crate::request_bodies::{SignInBody, StepUpBody, SwitchBody};
-use crate::session::{AuthenticatedUser, Right, find, not_signed_in};
+use crate::session::{AuthenticatedUser, Right, find_any, is_whole, not_signed_in};
 use crate::session_cookie;
 use crate::settings::{ConsoleSettings, Mode, SignUp};
 use crate::shared::Shared;
@@ -40,8 +43,38 @@ pub(crate) struct Session {
     /// Until when step-up is valid; null if it is not.
     #[schema(required, format = DateTime)]
     stepped_up_until: Option<String>,
+    /// The second factor; null until a password was given.
+    #[schema(required)]
+    second_factor: Option<SecondFactorState>,
+    /// The user as an operator; null for other users.
+    #[schema(required)]
+    operator: Option<OperatorView>,
+    /// Whether the selected organisation is one that an operator looks at, read-only.
+    viewing: bool,
     /// Public information on this instance.
     instance: InstanceInfo,
+}
+
+/// The second factor of a user who is signing in or signed in.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub(crate) struct SecondFactorState {
+    /// Whether the user has one.
+    is_enabled: bool,
+    /// Whether its code is still to be given: `POST /api/session/second-factor`.
+    is_needed: bool,
+}
+
+/// An operator of this instance.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = OperatorAccess)]
+pub(crate) struct OperatorView {
+    /// Role.
+    #[schema(inline = false)]
+    role: OperatorRoleName,
+    /// Permissions beyond reading.
+    rights: Vec<OperatorRight>,
+    /// Whether a second factor is to be set up before anything else.
+    needs_second_factor: bool,
 }
 
 /// A user.
@@ -159,7 +192,7 @@ pub(super) async fn show(
     State(shared): State<Shared>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let mut sign_in = find(&shared, &headers).await?;
+    let mut sign_in = find_any(&shared, &headers).await?;
     // An organisation that was left or closed is not looked at any more; the next one is, and the page
     // that asks here shows which.
     if let Some(lost) = sign_in
@@ -169,7 +202,7 @@ pub(super) async fn show(
         let mut tx = shared.people.begin().await?;
         let done = people::switch_to_first_account(&mut tx, lost.id).await;
         tx.finish(done).await?;
-        sign_in = find(&shared, &headers).await?;
+        sign_in = find_any(&shared, &headers).await?;
     }
     let is_over = sign_in.is_none() && session_cookie::is_there(&shared.settings, &headers);
     let session = Session::of(&shared, sign_in).await?;
@@ -216,7 +249,7 @@ pub(super) async fn close(
     State(shared): State<Shared>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    if let Some(sign_in) = find(&shared, &headers).await? {
+    if let Some(sign_in) = find_any(&shared, &headers).await? {
         let mut tx = shared.people.begin().await?;
         let ended = people::end(&mut tx, sign_in.person, sign_in.id).await;
         tx.finish(ended).await?;
@@ -246,7 +279,8 @@ pub(super) async fn switch(
     answer(&shared, &token).await
 }
 
-/// Step-up: confirms the password, which allows changes of billing and secrets for ten minutes.
+/// Step-up: confirms the password, or the second factor of a user without one, which allows changes of billing and
+/// secrets for ten minutes.
 #[utoipa::path(post, path = "/api/session/step-up", operation_id = "step_up", tag = "people",
     request_body = StepUpBody,
     responses(
@@ -260,8 +294,19 @@ pub(super) async fn step_up(
     caller: Caller,
     JsonBody(body): JsonBody<StepUpBody>,
 ) -> Result<Response, ApiError> {
-    let given = GivenIn::Session(sign_in.id);
-    person_of(&shared, &sign_in.email, &body.password, &caller, given).await?;
+    match (&body.password, &body.code) {
+        (None, Some(code)) if !sign_in.has_password && sign_in.has_second_factor => {
+            second_factor::take(&shared, &sign_in, None, code.reveal()).await?;
+        }
+        (Some(password), None) => {
+            let given = GivenIn::Session(sign_in.id);
+            person_of(&shared, &sign_in.email, password, &caller, given).await?;
+        }
+        (None, None) | (_, Some(_)) => {
+            let text = "is required; users without a password give `code` instead";
+            return Err(ApiError::invalid_param("password", text));
+        }
+    }
     let token = Token::fresh(shared.random.as_ref())?;
     let mut tx = shared.people.begin().await?;
     let done = people::renew(&mut tx, sign_in.id, &token.hash).await;
@@ -272,7 +317,7 @@ pub(super) async fn step_up(
 }
 
 /// The session of a token that was just made, with the cookie.
-async fn answer(shared: &Shared, token: &Token) -> Result<Response, ApiError> {
+pub(super) async fn answer(shared: &Shared, token: &Token) -> Result<Response, ApiError> {
     let hash = tokens::hash_of(token.text.reveal()).ok_or_else(ApiError::unavailable)?;
     let mut database = shared.people.session().await?;
     let sign_in = people::find_sign_in(&mut database, &hash).await?;
@@ -309,11 +354,36 @@ pub(super) async fn accounts_of(
     Ok(refs.collect())
 }
 
+/// The account that an operator looks at.
+async fn viewed(
+    database: &Database,
+    account: AccountId,
+    role: people::Role,
+) -> Result<Option<AccountRef>, ApiError> {
+    let mut session = database.session().await?;
+    let found = trunkline_store::accounts::find(&mut session, account).await?;
+    drop(session);
+    let Some(found) = found else { return Ok(None) };
+    let membership = Membership {
+        account,
+        name: found.name,
+        role,
+    };
+    let refs = accounts_of(database, vec![membership]).await?;
+    Ok(refs.into_iter().next())
+}
+
 // === impl Session ===
 
 impl Session {
     /// The session response, with or without a user.
     pub(super) async fn of(shared: &Shared, sign_in: Option<SignIn>) -> Result<Self, ApiError> {
+        let second_factor = sign_in.as_ref().map(|sign_in| SecondFactorState {
+            is_enabled: sign_in.has_second_factor,
+            is_needed: !is_whole(sign_in),
+        });
+        // Who has only given the password sees no more than a stranger.
+        let sign_in = sign_in.filter(is_whole);
         let mut database = shared.people.session().await?;
         let needs_setup = !people::has_operator(&mut database).await?;
         let memberships = match &sign_in {
@@ -323,10 +393,14 @@ impl Session {
         drop(database);
         let accounts = accounts_of(&shared.people, memberships).await?;
         let looks_at = sign_in.as_ref().and_then(|sign_in| sign_in.active_account);
-        let account = looks_at.and_then(|(account, _)| {
-            let own = |one: &&AccountRef| one.id == account.number();
-            accounts.iter().find(own).cloned()
-        });
+        let viewing = sign_in.as_ref().is_some_and(|sign_in| sign_in.is_viewing);
+        let account = match looks_at.filter(|_| viewing) {
+            Some((account, role)) => viewed(&shared.people, account, role).await?,
+            None => looks_at.and_then(|(account, _)| {
+                let own = |one: &&AccountRef| one.id == account.number();
+                accounts.iter().find(own).cloned()
+            }),
+        };
         let rights = looks_at.map(|(_, role)| {
             let own = Right::ALL.into_iter().filter(|right| right.is_of(role));
             own.collect()
@@ -335,7 +409,13 @@ impl Session {
             let until = sign_in.stepped_up_until;
             until.filter(|until| sign_in.now < *until)
         });
+        let operator = sign_in
+            .as_ref()
+            .and_then(|sign_in| OperatorView::of(&shared.settings, sign_in));
         Ok(Self {
+            second_factor,
+            operator,
+            viewing,
             signed_in: sign_in.is_some(),
             person: sign_in.map(PersonView::of),
             account,
@@ -347,7 +427,19 @@ impl Session {
     }
 }
 
-// === impl PersonView, InstanceInfo ===
+// === impl OperatorView, PersonView, InstanceInfo ===
+
+impl OperatorView {
+    fn of(settings: &ConsoleSettings, sign_in: &SignIn) -> Option<Self> {
+        let role = sign_in.operator?;
+        let rights = OperatorRight::ALL.into_iter();
+        Some(Self {
+            role: role.into(),
+            rights: rights.filter(|right| right.is_of(role)).collect(),
+            needs_second_factor: needs_second_factor(settings, sign_in),
+        })
+    }
+}
 
 impl PersonView {
     fn of(sign_in: SignIn) -> Self {
@@ -355,7 +447,7 @@ impl PersonView {
             id: sign_in.person.number(),
             email: sign_in.email,
             name: sign_in.name,
-            is_operator: sign_in.is_operator,
+            is_operator: sign_in.operator.is_some(),
             has_password: sign_in.has_password,
             email_verified: sign_in.is_verified,
         }
