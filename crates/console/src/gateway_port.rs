@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use trunkline_catalog::{Book, GroupChoice, PriceClass, Routes};
+use trunkline_db::{DbError, Tx};
 use trunkline_social::Cell;
 use trunkline_store::tasks::Task;
 use trunkline_types::{Money, Timestamp};
 
 use crate::error::{ApiError, ConsoleErrorCode};
+use crate::operations::price_preview::CatalogChange;
 
 /// What the console needs of the gateway.
 pub trait GatewayPort: Send + Sync {
@@ -37,8 +39,42 @@ pub trait GatewayPort: Send + Sync {
         closely: bool,
     ) -> BoxFuture<'a, Option<TaskInspection>>;
 
+    /// Publishes a change of the catalog within a transaction. The change is made of the catalog as it is then,
+    /// behind all others; what the book refuses is told in words.
+    fn publish<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        author: &'a str,
+        note: &'a str,
+        change: MakeChange<'a>,
+    ) -> BoxFuture<'a, Result<PublishedPrices, PublishFault>>;
+
     /// Cancels a task; false if it continues. None if the outcome is unknown.
     fn stop_task<'a>(&'a self, task: &'a Task) -> BoxFuture<'a, Option<bool>>;
+}
+
+/// Makes a change of a book; the error says what is wrong with it.
+pub type MakeChange<'a> = Box<dyn FnOnce(&Book) -> Result<CatalogChange, String> + Send + 'a>;
+
+/// The catalog before and after a change.
+#[derive(Debug, Clone)]
+pub struct PublishedPrices {
+    pub before: Arc<Book>,
+    /// The revision before.
+    pub before_revision: i64,
+    pub after: Arc<Book>,
+    /// The revision after; the same if nothing was other.
+    pub revision: i64,
+    /// How many models were added, changed or taken off.
+    pub models: usize,
+}
+
+/// Why a change was not published.
+#[derive(Debug)]
+pub enum PublishFault {
+    /// The change or the catalog after it is wrong; what is.
+    Refused(String),
+    Db(DbError),
 }
 
 /// Something that takes a while.

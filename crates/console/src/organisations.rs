@@ -40,7 +40,7 @@ pub(crate) fn wrong_name(error: CreateAccountError) -> ApiError {
 }
 
 /// Any shard, all of them equally likely but for one part in a million million.
-fn any_shard(random: &dyn RandomSource) -> Result<Shard, ApiError> {
+pub(crate) fn any_shard(random: &dyn RandomSource) -> Result<Shard, ApiError> {
     let mut bytes = [0; 8];
     random.fill(&mut bytes)?;
     let number = u64::from_be_bytes(bytes).rem_euclid(u64::from(SHARDS));

@@ -9,7 +9,7 @@ use trunkline_db::Database;
 use trunkline_keyring::{Keyring, RandomSource};
 use trunkline_payments::Payments;
 use trunkline_types::{Clock, RequestId};
-use trunkline_upstream::Client;
+use trunkline_upstream::{Client, Providers as UpstreamProviders};
 
 use crate::gateway_port::GatewayPort;
 use crate::settings::ConsoleSettings;
@@ -33,10 +33,12 @@ pub struct Parts {
     /// What the operator has decided.
     pub settings: ConsoleSettings,
     pub callers: Callers,
-    /// The way to providers of sign-ins.
+    /// The way to providers of sign-ins, and to upstreams that an operator tests.
     pub client: Client,
     /// Payments; none where no provider is configured.
     pub payments: Option<Payments>,
+    /// Providers that channels may have.
+    pub upstreams: Arc<UpstreamProviders>,
     pub gateway: Arc<dyn GatewayPort>,
     pub request_ids: RequestIds,
 }

@@ -26,6 +26,8 @@ pub struct ConsoleSettings {
     /// The hash of the token that signs in as the operator of `first_account`. Only `dev` sets it, anew at
     /// each start, and only where its console listens on the loopback interface.
     pub dev_link: Option<TokenHash>,
+    /// The configuration as operators see it: names and values, without secrets.
+    pub configuration: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +91,7 @@ impl ConsoleSettings {
             sends_mail: false,
             first_account: None,
             dev_link: None,
+            configuration: Vec::new(),
         }
     }
 

@@ -7,6 +7,7 @@ use trunkline_db::Database;
 use trunkline_keyring::{Keyring, RandomSource};
 use trunkline_payments::Payments;
 use trunkline_types::Clock;
+use trunkline_upstream::Client;
 
 use crate::gateway_port::GatewayPort;
 use crate::oidc::Providers;
@@ -35,4 +36,10 @@ pub(crate) struct Shared {
     pub(crate) cells: ResponseCache,
     /// The console's OpenAPI document.
     pub(crate) document: Bytes,
+    /// That of the operator's API.
+    pub(crate) operator_document: Bytes,
+    /// Providers that channels may have.
+    pub(crate) upstreams: Arc<trunkline_upstream::Providers>,
+    /// The way to upstreams, for tests of channels.
+    pub(crate) client: Client,
 }
