@@ -18,16 +18,20 @@ use crate::docs;
 use crate::listener;
 use crate::middleware::Middleware;
 use crate::parts::Parts;
+use crate::shared::Shared;
 use crate::static_files;
 
 /// How often what is over is swept away.
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
+/// How late scheduled prices may be.
+const PUBLISH_EVERY: Duration = Duration::from_secs(15);
 
 /// A console. Clones are the same one.
 #[derive(Clone)]
 pub struct Console {
     middleware: Arc<Middleware>,
     people: Database,
+    shared: Shared,
 }
 
 // === impl Console ===
@@ -38,19 +42,37 @@ impl Console {
         let people = parts.people.clone();
         let (request_ids, callers) = (Arc::clone(&parts.request_ids), Arc::clone(&parts.callers));
         let error_pages = parts.settings.error_pages();
-        let middleware = Middleware::new(api::router(parts), request_ids, callers, error_pages);
+        let (router, shared) = api::router(parts);
+        let middleware = Middleware::new(router, request_ids, callers, error_pages);
         Self {
             middleware: Arc::new(middleware),
             people,
+            shared,
         }
     }
 
-    /// Sweeps away sign-ins, links and tries that are over, until the word `stop` changes.
+    /// Publishes prices that are due. Tests call it; a console that runs does so by itself.
+    pub async fn publish_due_prices(&self) -> usize {
+        match api::publish_due(&self.shared).await {
+            Ok(count) => count,
+            Err(error) => {
+                tracing::warn!(%error, "scheduled prices not published yet");
+                0
+            }
+        }
+    }
+
+    /// Sweeps away sign-ins, links and tries that are over, and publishes prices that are due, until the word
+    /// `stop` changes.
     pub async fn run_cleanup(self, mut stop: watch::Receiver<bool>) {
         let mut sweep = tokio::time::interval(SWEEP_EVERY);
+        let mut prices = tokio::time::interval(PUBLISH_EVERY);
         loop {
             tokio::select! {
                 _ = stop.changed() => return,
+                _ = prices.tick() => {
+                    self.publish_due_prices().await;
+                }
                 _ = sweep.tick() => {
                     for swept in [people::sweep(&self.people).await, sign_ups::sweep(&self.people).await] {
                         match swept {
