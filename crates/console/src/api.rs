@@ -6,7 +6,7 @@
 //! through [`Shared`], handed in by [`Parts`](crate::Parts).
 
 mod accept_invitation;
-mod customer;
+pub(crate) mod customer;
 mod dev_session;
 mod devices;
 mod documents;
@@ -16,13 +16,15 @@ mod health;
 mod invitations;
 mod members;
 mod oidc;
+mod operator;
 mod payment_webhook;
 mod payments;
-mod people;
+pub(crate) mod people;
 mod person;
 mod pricing;
 mod redeem;
-mod session;
+mod second_factor;
+pub(crate) mod session;
 mod setup;
 mod sign_up;
 mod social;
@@ -30,6 +32,7 @@ mod viewer;
 mod workflows;
 
 pub use invitations::INVITATION_SECONDS;
+pub(crate) use operator::publish_due;
 pub(crate) use payment_webhook::PATH as PAYMENT_WEBHOOK_PATH;
 
 use std::sync::Arc;
@@ -65,6 +68,12 @@ fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(session::show, session::open, session::close))
         .routes(routes!(session::switch))
         .routes(routes!(session::step_up))
+        .routes(routes!(second_factor::give))
+        .routes(routes!(second_factor::show))
+        .routes(routes!(second_factor::enrol))
+        .routes(routes!(second_factor::confirm))
+        .routes(routes!(second_factor::renew_codes))
+        .routes(routes!(second_factor::disable))
         .routes(routes!(dev_session::open))
         .routes(routes!(sign_up::sign_up))
         .routes(routes!(sign_up::verify))
@@ -73,7 +82,6 @@ fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(email_requests::reset))
         .routes(routes!(oidc::start))
         .routes(routes!(oidc::callback))
-        .routes(routes!(emails::list))
         .routes(routes!(redeem::redeem))
         .routes(routes!(payments::list))
         .routes(routes!(payments::checkout))
@@ -93,9 +101,10 @@ fn routes() -> OpenApiRouter<Shared> {
         .merge(customer::routes())
 }
 
-/// All routes, with words for the paths and methods that are not among them.
-pub(crate) fn router(parts: Parts) -> Router {
+/// All routes, with words for the paths and methods that are not among them; and what they share.
+pub(crate) fn router(parts: Parts) -> (Router, Shared) {
     let (router, described) = routes().split_for_parts();
+    let (operators, operators_described) = operator::routes().split_for_parts();
     let paths = described.paths.paths.keys();
     // Private paths are not listed to a caller of an unknown path.
     let public: Vec<&str> = paths
@@ -105,6 +114,7 @@ pub(crate) fn router(parts: Parts) -> Router {
     let known: Arc<str> = public.join(", GET ").into();
     let data_plane = static_files::origin_of(&parts.settings.base_url);
     let document = documents::document(&described);
+    let operator_document = documents::operators_document(&operators_described);
     let shared = Shared {
         data: parts.data,
         people: parts.people,
@@ -112,27 +122,32 @@ pub(crate) fn router(parts: Parts) -> Router {
         clock: parts.clock,
         passwords: Passwords::new(Arc::clone(&parts.random)),
         random: parts.random,
-        providers: Providers::new(&parts.settings.providers, parts.client),
+        providers: Providers::new(&parts.settings.providers, parts.client.clone()),
         payments: parts.payments,
         settings: Arc::new(parts.settings),
         gateway: parts.gateway,
         prices: ResponseCache::default(),
         cells: ResponseCache::default(),
         document,
+        operator_document,
+        upstreams: parts.upstreams,
+        client: parts.client,
     };
     let documentation = docs::router(shared.clone());
-    router
+    let router = router
+        .merge(operators)
         .route_layer(from_fn_with_state(shared.clone(), csrf::guard))
         // After the guard: no browser sends these, and their signature says who does.
         .merge(payment_webhook::router())
-        .with_state(shared)
+        .with_state(shared.clone())
         .merge(documentation)
         .method_not_allowed_fallback(wrong_method)
         .fallback(move |method: Method, uri: Uri, headers: HeaderMap| {
             let page = page(&method, &uri, &headers, &data_plane);
             let answered = page.unwrap_or_else(|| unknown(&uri, &known).into_response());
             std::future::ready(answered)
-        })
+        });
+    (router, shared)
 }
 
 async fn wrong_method() -> ApiError {

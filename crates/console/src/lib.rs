@@ -27,6 +27,9 @@ mod json_reader;
 mod listener;
 mod middleware;
 mod oidc;
+pub mod operations;
+mod operator_bodies;
+mod operator_session;
 mod organisations;
 mod parts;
 mod passwords;
@@ -41,11 +44,15 @@ mod shared;
 mod static_files;
 mod times;
 mod tokens;
+mod totp;
 mod trial_credit;
 
 pub use api::INVITATION_SECONDS;
 pub use console::Console;
-pub use gateway_port::{BoxFuture, FileLink, GatewayPort, SocialCell, TaskInspection, Viewer};
+pub use gateway_port::{
+    BoxFuture, FileLink, GatewayPort, MakeChange, PublishFault, PublishedPrices, SocialCell,
+    TaskInspection, Viewer,
+};
 pub use parts::{Callers, Parts, RequestIds};
 pub use settings::{ConsoleSettings, Mode, Provider, SignUp, Trial};
 pub use tokens::Token;

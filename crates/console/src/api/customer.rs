@@ -3,11 +3,11 @@
 
 mod account_routes;
 pub(crate) mod amounts;
-mod budgets;
-mod call_row;
+pub(crate) mod budgets;
+pub(crate) mod call_row;
 mod dashboard;
-mod key_view;
-mod keys;
+pub(crate) mod key_view;
+pub(crate) mod keys;
 mod log_detail;
 mod logs;
 mod playground;

@@ -107,6 +107,18 @@ pub(super) fn document(described: &utoipa::openapi::OpenApi) -> Bytes {
             schemas.insert("Workflow".to_owned(), Value::Object(schema));
         }
     }
+    add_errors(&mut document);
+    Bytes::from(document.to_string())
+}
+
+/// The document of the operator's API.
+pub(super) fn operators_document(described: &utoipa::openapi::OpenApi) -> Bytes {
+    let mut document = serde_json::to_value(described).unwrap_or_default();
+    add_errors(&mut document);
+    Bytes::from(document.to_string())
+}
+
+fn add_errors(document: &mut Value) {
     if let Some(Value::Object(paths)) = document.get_mut("paths") {
         for (path, operations) in paths {
             let operations = operations.as_object_mut().into_iter();
@@ -117,7 +129,6 @@ pub(super) fn document(described: &utoipa::openapi::OpenApi) -> Bytes {
             }
         }
     }
-    Bytes::from(document.to_string())
 }
 
 /// The errors of the middleware on every path, and of the guards on private paths.

@@ -189,7 +189,7 @@ impl KeyView {
 // === impl KeyStateName ===
 
 impl KeyStateName {
-    const fn of(state: KeyState) -> Self {
+    pub(crate) const fn of(state: KeyState) -> Self {
         match state {
             KeyState::Live => Self::Active,
             KeyState::Disabled => Self::Disabled,
@@ -240,7 +240,7 @@ impl RoutePolicyName {
 // === impl MaxPriceBody ===
 
 impl MaxPriceBody {
-    pub(super) fn of(value: MaxPrice) -> Option<Self> {
+    pub(crate) fn of(value: MaxPrice) -> Option<Self> {
         let text = |amount: Option<Money>| amount.map(|amount| amount.to_string());
         value.is_set().then(|| Self {
             input: text(value.input),

@@ -15,21 +15,21 @@ use trunkline_types::{KeyId, Money, Timestamp};
 use crate::error::{ApiError, ConsoleErrorCode};
 
 /// Longest text of a filter.
-pub(super) const MAX_TEXT: usize = 200;
+pub(crate) const MAX_TEXT: usize = 200;
 /// What a table is.
-pub(super) const CSV: &str = "text/csv; charset=utf-8";
+pub(crate) const CSV: &str = "text/csv; charset=utf-8";
 /// Microseconds of the finest step of ids.
 const ID_STEP_MICROS: i64 = 1_000;
 
 /// A query whose names and types are right.
-pub(super) fn query<T>(params: Result<Query<T>, QueryRejection>) -> Result<T, ApiError> {
+pub(crate) fn query<T>(params: Result<Query<T>, QueryRejection>) -> Result<T, ApiError> {
     let params =
         params.map_err(|wrong| ApiError::new(ConsoleErrorCode::Invalid, wrong.body_text()))?;
     Ok(params.0)
 }
 
 /// How many, within bounds.
-pub(super) fn limit(value: Option<u32>, usual: u32, most: u32) -> Result<u32, ApiError> {
+pub(crate) fn limit(value: Option<u32>, usual: u32, most: u32) -> Result<u32, ApiError> {
     let limit = value.unwrap_or(usual);
     if (1..=most).contains(&limit) {
         return Ok(limit);
@@ -41,7 +41,7 @@ pub(super) fn limit(value: Option<u32>, usual: u32, most: u32) -> Result<u32, Ap
 }
 
 /// A text that is short enough, without zero bytes, which no table keeps.
-pub(super) fn text(name: &'static str, value: Option<String>) -> Result<Option<String>, ApiError> {
+pub(crate) fn text(name: &'static str, value: Option<String>) -> Result<Option<String>, ApiError> {
     let Some(text) = value else { return Ok(None) };
     if text.is_empty() || text.chars().count() > MAX_TEXT || text.contains('\0') {
         let words = format!("must have 1 to {MAX_TEXT} characters; leave it out instead");
@@ -51,7 +51,7 @@ pub(super) fn text(name: &'static str, value: Option<String>) -> Result<Option<S
 }
 
 /// A key's number.
-pub(super) fn key(value: Option<i64>) -> Result<Option<KeyId>, ApiError> {
+pub(crate) fn key(value: Option<i64>) -> Result<Option<KeyId>, ApiError> {
     match value {
         None => Ok(None),
         Some(number) if number > 0 => Ok(Some(KeyId::new(number))),
@@ -68,7 +68,7 @@ pub(crate) fn usd(name: &'static str, value: &str) -> Result<Money, ApiError> {
 }
 
 /// The first moment of a range: a day begins at midnight UTC.
-pub(super) fn from(value: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
+pub(crate) fn from(value: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
     let Some(text) = value else { return Ok(None) };
     if let Ok(day) = UtcDay::parse(text) {
         return Ok(Some(day.starts_at()));
@@ -77,7 +77,7 @@ pub(super) fn from(value: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
 }
 
 /// The first moment after a range that ends with this day or moment.
-pub(super) fn until(value: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
+pub(crate) fn until(value: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
     let Some(text) = value else { return Ok(None) };
     if let Ok(day) = UtcDay::parse(text) {
         return Ok(Some(day.next().starts_at()));
@@ -89,7 +89,7 @@ pub(super) fn until(value: Option<&str>) -> Result<Option<Timestamp>, ApiError> 
 }
 
 /// A moment as it is written here.
-pub(super) fn moment(name: &'static str, text: &str) -> Result<Timestamp, ApiError> {
+pub(crate) fn moment(name: &'static str, text: &str) -> Result<Timestamp, ApiError> {
     let read = OffsetDateTime::parse(text, &Rfc3339).ok();
     let words = "is a moment such as 2026-11-16T12:00:00Z, or a day such as 2026-11-16";
     let read = read.ok_or_else(|| ApiError::invalid_param(name, words))?;
@@ -97,13 +97,13 @@ pub(super) fn moment(name: &'static str, text: &str) -> Result<Timestamp, ApiErr
 }
 
 /// A day of a report.
-pub(super) fn day(name: &'static str, value: Option<&str>) -> Result<Option<UtcDay>, ApiError> {
+pub(crate) fn day(name: &'static str, value: Option<&str>) -> Result<Option<UtcDay>, ApiError> {
     let read = value.map(UtcDay::parse).transpose();
     read.map_err(|error| ApiError::invalid_param(name, format!("{error}, in UTC")))
 }
 
 /// A number in a path; what is no number names nothing.
-pub(super) fn id(
+pub(crate) fn id(
     value: Result<axum::extract::Path<i64>, PathRejection>,
     unknown: fn() -> ApiError,
 ) -> Result<i64, ApiError> {
@@ -132,7 +132,7 @@ pub(crate) fn unwritten(error: DbError) -> ApiError {
 }
 
 /// A table to be saved under a name of ours.
-pub(super) fn table(name: &str, text: String) -> Response {
+pub(crate) fn table(name: &str, text: String) -> Response {
     let mut answered = Response::new(Body::from(text));
     let headers: &mut HeaderMap = answered.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(CSV));
