@@ -7,7 +7,9 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use http::StatusCode;
 use serde::Serialize;
+use serde_json::json;
 use trunkline_db::Tx;
+use trunkline_store::action_log::NewAction;
 use trunkline_store::attempt_counters::{self, Attempt};
 use trunkline_store::emails::{Content, Kind as EmailKind};
 use trunkline_store::people::{
@@ -101,7 +103,18 @@ pub(super) async fn invite(
         life_seconds: INVITATION_SECONDS,
     };
     let mut tx = shared.people.begin().await?;
-    let written = write(&shared, &mut tx, &new, &link).await;
+    let written = async {
+        let written = write(&shared, &mut tx, &new, &link).await?;
+        let action = NewAction {
+            action: "invite",
+            subject: &format!("invitation of {email}"),
+            after: Some(json!({ "role": role.as_str() })),
+            ..NewAction::default()
+        };
+        own.log(&mut tx, &action).await?;
+        Ok::<_, ApiError>(written)
+    };
+    let written = written.await;
     let written = tx.finish(written).await?;
     let link = (!shared.settings.sends_mail).then_some(link);
     let view = InvitationView::of(written, link);
@@ -184,7 +197,13 @@ pub(super) async fn revoke(
     let mut tx = shared.people.begin().await?;
     let revoked = async {
         let role = people::revoke_invitation(&mut tx, own.account, id).await?;
-        may_touch(&own, [role.ok_or_else(unknown)?])
+        may_touch(&own, [role.ok_or_else(unknown)?])?;
+        let action = NewAction {
+            action: "revoke_invitation",
+            subject: &format!("invitation {id}"),
+            ..NewAction::default()
+        };
+        Ok::<_, ApiError>(own.log(&mut tx, &action).await?)
     };
     let revoked = revoked.await;
     tx.finish(revoked).await?;

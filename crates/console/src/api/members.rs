@@ -5,6 +5,8 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use serde::Serialize;
+use serde_json::json;
+use trunkline_store::action_log::NewAction;
 use trunkline_store::keys;
 use trunkline_store::people::{self, Changed, PersonId, Role};
 use utoipa::ToSchema;
@@ -98,6 +100,14 @@ pub(super) async fn change(
         if !Right::Playground.is_of(role) {
             keys::end_playground_key(&mut tx, own.account, person).await?;
         }
+        let action = NewAction {
+            action: "change_member",
+            subject: &format!("member {}", member.email),
+            before: Some(json!({ "role": member.role.as_str() })),
+            after: Some(json!({ "role": role.as_str() })),
+            ..NewAction::default()
+        };
+        own.log(&mut tx, &action).await?;
         let member = people::member(&mut tx, own.account, person).await?;
         member.ok_or_else(unknown)
     };
@@ -132,7 +142,14 @@ pub(super) async fn remove(
             may_touch(&own, [member.role])?;
         }
         keys::end_playground_key(&mut tx, own.account, person).await?;
-        of_change(people::remove_member(&mut tx, own.account, person).await?)
+        of_change(people::remove_member(&mut tx, own.account, person).await?)?;
+        let action = NewAction {
+            action: "remove_member",
+            subject: &format!("member {}", member.email),
+            before: Some(json!({ "role": member.role.as_str() })),
+            ..NewAction::default()
+        };
+        Ok::<_, ApiError>(own.log(&mut tx, &action).await?)
     };
     let removed = removed.await;
     tx.finish(removed).await?;

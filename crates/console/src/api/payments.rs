@@ -4,9 +4,11 @@ use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use serde::Serialize;
+use serde_json::json;
 use trunkline_payments::{
     Cents, MAX_AMOUNT, MIN_AMOUNT, PaymentError, Payments, ProviderError, StartCheckout,
 };
+use trunkline_store::action_log::NewAction;
 use trunkline_store::attempt_counters::{self, Attempt};
 use trunkline_store::payments::profiles::{self, MAX_FAILURES, Profile, TopUpRule};
 use trunkline_store::payments::{self, Payment, PaymentKind, PaymentState};
@@ -170,6 +172,13 @@ pub(super) async fn checkout(
     };
     let started = payments.start_checkout(&shared.people, &start).await;
     let started = started.map_err(|error| unpaid(&error))?;
+    let action = NewAction {
+        action: "start_checkout",
+        subject: &format!("payment {}", started.id),
+        after: Some(json!({ "amount_usd": body.amount_usd, "save_method": body.save_method })),
+        ..NewAction::default()
+    };
+    own.log_apart(&shared, &action).await?;
     let checkout = Checkout {
         id: started.id.to_string(),
         url: started.url,
@@ -205,7 +214,7 @@ pub(super) async fn set_automatic(
         amount,
         month_max,
     };
-    if !set_rule(&shared, own.account, Some(rule)).await? {
+    if !set_rule(&shared, &own, Some(rule)).await? {
         let text = "no payment method is saved; start a payment with save_method first. Nothing was changed";
         return Err(ApiError::new(ConsoleErrorCode::Conflict, text));
     }
@@ -221,17 +230,36 @@ pub(super) async fn remove_automatic(
     own: MemberSession,
 ) -> Result<Json<PaymentsView>, ApiError> {
     own.require(Right::WalletWrite)?;
-    set_rule(&shared, own.account, None).await?;
+    set_rule(&shared, &own, None).await?;
     view(&shared, own.account).await
 }
 
 async fn set_rule(
     shared: &Shared,
-    account: AccountId,
+    own: &MemberSession,
     rule: Option<TopUpRule>,
 ) -> Result<bool, ApiError> {
     let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
-    let set = profiles::set_rule(&mut tx, account, rule).await;
+    let set = async {
+        let is_set = profiles::set_rule(&mut tx, own.account, rule).await?;
+        let action = NewAction {
+            action: match rule {
+                Some(_) => "set_automatic_top_up",
+                None => "remove_automatic_top_up",
+            },
+            subject: "automatic top-up",
+            after: rule.map(|rule| {
+                json!({
+                    "below_usd": rule.below.to_string(), "amount_usd": rule.amount.to_string(),
+                    "month_max_usd": rule.month_max.to_string(),
+                })
+            }),
+            ..NewAction::default()
+        };
+        own.log(&mut tx, &action).await?;
+        Ok(is_set)
+    };
+    let set = set.await;
     tx.finish(set).await.map_err(query::unwritten)
 }
 

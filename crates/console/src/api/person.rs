@@ -4,8 +4,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use http::HeaderMap;
+use serde_json::json;
 use trunkline_db::Tx;
 use trunkline_store::accounts;
+use trunkline_store::action_log::{self, ActorKind, NewAction};
 use trunkline_store::people::{self, PersonId, check_person_name};
 use trunkline_types::Secret;
 use uuid::Uuid;
@@ -17,7 +19,7 @@ use crate::json_body::{Caller, JsonBody};
 use crate::organisations::wrong_name;
 use crate::passwords;
 use crate::request_bodies::{ChangePasswordBody, NameBody};
-use crate::session::{AuthenticatedUser, MemberSession, Right, find};
+use crate::session::{AuthenticatedUser, MemberSession, Right, actor_of, find};
 use crate::shared::Shared;
 
 /// Changes the user's name.
@@ -56,7 +58,22 @@ pub(super) async fn change_password(
     person_of(&shared, &own.email, &body.current, &caller, given).await?;
     let hash = shared.passwords.hash(&body.password).await?;
     let mut tx = shared.people.begin().await?;
-    let changed = renewed(&mut tx, own.person, &hash, Some(own.id)).await;
+    let changed = async {
+        renewed(&mut tx, own.person, &hash, Some(own.id)).await?;
+        let kind = match own.operator {
+            Some(_) => ActorKind::Operator,
+            None => ActorKind::Member,
+        };
+        let action = NewAction {
+            action: "change_password",
+            account: own.active_account.map(|(account, _)| account),
+            subject: &format!("person {}", own.email),
+            ..NewAction::default()
+        };
+        let actor = actor_of(kind, &own, Some(caller));
+        Ok::<_, ApiError>(action_log::write(&mut tx, &actor, &action).await?)
+    };
+    let changed = changed.await;
     tx.finish(changed).await?;
     tracing::info!(person.id = own.person.number(), "password changed");
     Ok(done())
@@ -86,11 +103,23 @@ pub(super) async fn change_account(
 ) -> Result<Json<AccountRef>, ApiError> {
     own.require(Right::AccountWrite)?;
     let mut tx = shared.people.begin().await?;
-    let renamed = accounts::rename(&mut tx, own.account, body.name.trim()).await;
-    let renamed = renamed.map_err(|error| ApiError {
-        param: Some("name"),
-        ..wrong_name(error)
-    });
+    let renamed = async {
+        let before = accounts::find(&mut tx, own.account).await?;
+        let renamed = accounts::rename(&mut tx, own.account, body.name.trim()).await;
+        renamed.map_err(|error| ApiError {
+            param: Some("name"),
+            ..wrong_name(error)
+        })?;
+        let action = NewAction {
+            action: "change_account",
+            subject: "organisation",
+            before: before.map(|account| json!({ "name": account.name })),
+            after: Some(json!({ "name": body.name.trim() })),
+            ..NewAction::default()
+        };
+        Ok::<_, ApiError>(own.log(&mut tx, &action).await?)
+    };
+    let renamed = renamed.await;
     tx.finish(renamed).await?;
     let mut database = shared.people.session().await?;
     let all = people::memberships(&mut database, own.person).await?;

@@ -4,8 +4,10 @@
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
+use serde_json::json;
 use trunkline_db::Tx;
 use trunkline_ledger::accounts::{self, TopUp, TopUpAnswer, Wallet};
+use trunkline_store::action_log::NewAction;
 use trunkline_store::attempt_counters::{self, Attempt};
 use trunkline_store::redemption_codes::{self, Code, RedemptionCode, Wallet as CodeWallet};
 use trunkline_store::trial_grants;
@@ -59,7 +61,18 @@ pub(super) async fn redeem(
     count(&shared, account, &caller).await?;
     let text = RedemptionCode::parse(body.code.reveal()).ok_or_else(code_invalid)?;
     let mut tx = shared.people.begin().await?;
-    let done = redeem_in(&shared, &mut tx, account, &text).await;
+    let done = async {
+        let code = redeem_in(&shared, &mut tx, account, &text).await?;
+        let action = NewAction {
+            action: "redeem_code",
+            subject: &format!("code {}", code.id),
+            after: Some(json!({ "amount_usd": code.amount.to_string() })),
+            ..NewAction::default()
+        };
+        signed_in.log(&mut tx, &action).await?;
+        Ok::<_, ApiError>(code)
+    };
+    let done = done.await;
     let code = tx.finish(done).await?;
     let redeemed = Redeemed {
         amount_usd: code.amount.to_string(),

@@ -3,8 +3,10 @@
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use serde_json::{Value, json};
 use trunkline_db::Tx;
 use trunkline_ledger::{accounts, statement};
+use trunkline_store::action_log::NewAction;
 use trunkline_store::time_zones;
 use trunkline_types::{AccountId, KeyId, Money};
 
@@ -43,7 +45,22 @@ pub(super) async fn set(
     let checked = CheckedBudgets::read(&body.budgets)?;
     checked.check_zones(&shared, own.account, key.id).await?;
     let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
-    let written = write(&mut tx, own.account, key.id, &checked).await;
+    let written = async {
+        write(&mut tx, own.account, key.id, &checked).await?;
+        let limits = body
+            .budgets
+            .iter()
+            .map(|budget| json!({ "period": budget.period, "limit_usd": budget.limit_usd }));
+        let action = NewAction {
+            action: "set_budgets",
+            subject: &format!("key {} {}", key.id, key.hint),
+            after: Some(json!({ "budgets": limits.collect::<Vec<Value>>() })),
+            ..NewAction::default()
+        };
+        let logged = own.log(&mut tx, &action).await;
+        logged.map_err(query::unwritten)
+    };
+    let written = written.await;
     finish(tx, written).await?;
     Ok(Json(key_view::one(&shared, &own, key).await?))
 }

@@ -131,6 +131,8 @@ pub(super) async fn make(
     let made = async {
         let made = create(&mut tx, &new, &secret).await?;
         budgets::write(&mut tx, own.account, made.key.id, &checked).await?;
+        let logged = own.log_key(&mut tx, "create_key", &made.key).await;
+        logged.map_err(query::unwritten)?;
         Ok(made)
     };
     let made: Result<CreatedKey, ApiError> = made.await;
@@ -185,7 +187,7 @@ pub(super) async fn change(
     };
     let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
     let changed = keys::change(&mut tx, key.id, change).await;
-    changed_key(&shared, &own, tx, changed).await
+    changed_key(&shared, &own, tx, "change_key", changed).await
 }
 
 /// Permanently deletes a key and its child keys. Running calls complete normally.
@@ -201,7 +203,11 @@ pub(super) async fn delete(
     let key = own_key(&shared, &own, id).await?;
     let by = format!("person {}", own.person.number());
     let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
-    let gone = keys::delete(&mut tx, key.id, &by).await;
+    let gone = async {
+        keys::delete(&mut tx, key.id, &by).await?;
+        own.log_key(&mut tx, "delete_key", &key).await
+    };
+    let gone = gone.await;
     tx.finish(gone).await.map_err(query::unwritten)?;
     shared.gateway.refresh_keys().await;
     Ok(done())
@@ -230,8 +236,15 @@ pub(super) async fn rotate(
     }
     let secret = secret(&shared)?;
     let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
-    let rotated = keys::rotate(&mut tx, key.id, &secret, body.overlap_seconds).await;
-    let rotated = finish(tx, rotated.map_err(change_fault)).await?;
+    let rotated = async {
+        let rotated = keys::rotate(&mut tx, key.id, &secret, body.overlap_seconds).await;
+        let rotated = rotated.map_err(change_fault)?;
+        let logged = own.log_key(&mut tx, "rotate_key", &rotated.key).await;
+        logged.map_err(query::unwritten)?;
+        Ok(rotated)
+    };
+    let rotated = rotated.await;
+    let rotated = finish(tx, rotated).await?;
     shared.gateway.refresh_keys().await;
     let answer = with_secret(&shared, &own, rotated.key, &rotated.plain).await?;
     Ok(Json(answer))
@@ -299,16 +312,25 @@ async fn switch(
     let key = own_key(shared, own, id).await?;
     let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
     let changed = keys::set_disabled(&mut tx, key.id, off).await;
-    changed_key(shared, own, tx, changed).await
+    let action = if off { "disable_key" } else { "enable_key" };
+    changed_key(shared, own, tx, action, changed).await
 }
 
 async fn changed_key(
     shared: &Shared,
     own: &MemberSession,
-    tx: Tx,
+    mut tx: Tx,
+    action: &str,
     changed: Result<Key, ChangeKeyError>,
 ) -> Result<Json<KeyView>, ApiError> {
-    let key = finish(tx, changed.map_err(change_fault)).await?;
+    let changed = match changed.map_err(change_fault) {
+        Ok(key) => {
+            let logged = own.log_key(&mut tx, action, &key).await;
+            logged.map(|()| key).map_err(query::unwritten)
+        }
+        Err(fault) => Err(fault),
+    };
+    let key = finish(tx, changed).await?;
     shared.gateway.refresh_keys().await;
     Ok(Json(key_view::one(shared, own, key).await?))
 }
@@ -397,7 +419,7 @@ fn create_fault(error: CreateKeyError) -> ApiError {
     }
 }
 
-pub(super) fn change_fault(error: ChangeKeyError) -> ApiError {
+pub(crate) fn change_fault(error: ChangeKeyError) -> ApiError {
     match error {
         ChangeKeyError::Field(error) => error.into(),
         ChangeKeyError::Db(error) => query::unwritten(error),

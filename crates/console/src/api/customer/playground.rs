@@ -87,6 +87,8 @@ async fn made_or_rotated(
             changed.map_err(change_fault)?;
             let rotated = keys::rotate(&mut tx, key.id, &secret, 0).await;
             let rotated = rotated.map_err(change_fault)?;
+            let logged = own.log_key(&mut tx, "playground_key", &rotated.key).await;
+            logged.map_err(query::unwritten)?;
             return Ok((rotated.key, rotated.plain));
         }
         let name = name_of(&own.email);
@@ -99,6 +101,8 @@ async fn made_or_rotated(
         let made = create(&mut tx, &new, &secret).await?;
         let noted = keys::set_playground_key(&mut tx, own.account, own.person, made.key.id).await;
         noted.map_err(query::unwritten)?;
+        let logged = own.log_key(&mut tx, "playground_key", &made.key).await;
+        logged.map_err(query::unwritten)?;
         Ok((made.key, made.plain))
     };
     let done: Result<(Key, ApiKey), ApiError> = done.await;

@@ -9,6 +9,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use serde::{Deserialize, Serialize};
 use trunkline_ledger::call_search::{self, Charged};
+use trunkline_store::action_log::NewAction;
 use trunkline_store::tasks::{self, Task, TasksQuery};
 use trunkline_types::{AccountId, RequestId};
 use utoipa::{IntoParams, ToSchema};
@@ -129,6 +130,12 @@ pub(super) async fn cancel(
             return Err(ApiError::new(ConsoleErrorCode::Unavailable, text));
         }
     }
+    let action = NewAction {
+        action: "cancel_task",
+        subject: &format!("task {}", task.id),
+        ..NewAction::default()
+    };
+    own.log_apart(&shared, &action).await?;
     let task = find(&shared, own.account, task.id).await?;
     Ok(Json(detail(&shared, own.account, &task).await?))
 }

@@ -3,7 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
+use serde_json::json;
 use trunkline_ledger::{accounts, statement};
+use trunkline_store::action_log::NewAction;
 use trunkline_types::Money;
 use utoipa::ToSchema;
 
@@ -69,7 +71,16 @@ pub(super) async fn set_low_balance_threshold(
     let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
     let set = accounts::set_low_balance(&mut tx, own.account, mark).await;
     let set = match set.map_err(query::unwritten) {
-        Ok(true) => Ok(()),
+        Ok(true) => {
+            let action = NewAction {
+                action: "set_low_balance_threshold",
+                subject: "wallet",
+                after: Some(json!({ "threshold_usd": body.threshold_usd })),
+                ..NewAction::default()
+            };
+            let logged = own.log(&mut tx, &action).await;
+            logged.map_err(query::unwritten)
+        }
         Ok(false) => Err(ApiError::unavailable()),
         Err(fault) => Err(fault),
     };
