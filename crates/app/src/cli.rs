@@ -124,7 +124,7 @@ Examples:
     #[command(subcommand)]
     Account(AccountCommand),
 
-    /// Create console operators.
+    /// Create, list and change console operators.
     #[command(subcommand)]
     Operator(OperatorCommand),
 

@@ -3,6 +3,7 @@
 mod account;
 mod account_close;
 mod account_edit;
+mod action;
 mod alias;
 mod audit;
 mod budget;
@@ -23,6 +24,7 @@ mod keyring_reseal;
 mod limit;
 mod losses;
 mod migrate;
+mod operator;
 mod payment;
 mod people;
 mod provider;
@@ -193,9 +195,7 @@ async fn dispatch(
     output: &Output,
 ) -> anyhow::Result<()> {
     match command {
-        DatabaseCommand::Operator(OperatorCommand::Link) => {
-            people::operator_link(database, config, output).await
-        }
+        DatabaseCommand::Operator(command) => run_operator(config, database, command, output).await,
         DatabaseCommand::Account(AccountCommand::Invite(options)) => {
             people::invite(database, config, &options, output).await
         }
@@ -253,6 +253,28 @@ async fn dispatch(
             limit::remove(database, &of, output).await
         }
         DatabaseCommand::Limit(LimitCommand::List) => limit::list(database, output).await,
+    }
+}
+
+async fn run_operator(
+    config: &Config,
+    database: &Database,
+    command: OperatorCommand,
+    output: &Output,
+) -> anyhow::Result<()> {
+    match command {
+        OperatorCommand::Link => people::operator_link(database, config, output).await,
+        OperatorCommand::List => operator::list(database, output).await,
+        OperatorCommand::Add { email, role } => {
+            operator::put(database, &email, role.into(), true, output).await
+        }
+        OperatorCommand::SetRole { email, role } => {
+            operator::put(database, &email, role.into(), false, output).await
+        }
+        OperatorCommand::Remove { email } => operator::remove(database, &email, output).await,
+        OperatorCommand::ResetSecondFactor { email } => {
+            operator::reset_second_factor(database, &email, output).await
+        }
     }
 }
 

@@ -88,6 +88,8 @@ pub(crate) struct Config {
     pub(crate) leaving: Leaving,
     pub(crate) events: Events,
     pub(crate) alarms: Alarms,
+    /// Every key with its value as operators may see it.
+    pub(crate) in_view: Vec<(String, String)>,
 }
 
 /// Whom alarms are told, and from when on.

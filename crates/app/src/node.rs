@@ -139,7 +139,7 @@ impl Node {
             settings,
             ledger,
             data: data.clone(),
-            providers: plan.providers,
+            providers: plan.providers.clone(),
             keyring: plan.keyring.clone(),
             client: client.clone(),
             clock: Arc::new(SystemClock),
@@ -159,6 +159,7 @@ impl Node {
             client,
             proxies,
             payments: payments.as_ref().map(|jobs| jobs.payments.clone()),
+            upstreams: Arc::new(plan.providers),
         });
         let worker = plan.roles.worker.then(|| JobContext {
             gateway: gateway.clone(),

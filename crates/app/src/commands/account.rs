@@ -2,13 +2,13 @@
 
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
-use trunkline_db::{Database, Tx};
+use trunkline_db::{Database, DbError, Tx};
 use trunkline_ledger::accounts::{self as ledger_accounts, AccountKind, Balance};
 use trunkline_ledger::statement;
 use trunkline_store::accounts::{self, Account, NewAccount};
 use trunkline_types::{AccountId, Money};
 
-use super::{database, format};
+use super::{action, database, format};
 use crate::cli::{CreateAccount, Kind, Limit};
 use crate::output::Output;
 use crate::{random, table};
@@ -52,6 +52,13 @@ pub(super) async fn create_in(tx: &mut Tx, new: &CreateAccount) -> anyhow::Resul
     accounts::create(tx, &account)
         .await
         .context("the account was not created")?;
+    let subject = format!("customer {id} {}", new.name);
+    let after = json!({ "name": new.name, "group": new.group, "kind": kind.as_str() });
+    action::log(
+        tx,
+        &action::of_account("create_customer", id, &subject, after),
+    )
+    .await?;
     Ok(id)
 }
 
@@ -163,7 +170,17 @@ pub(super) async fn low_balance(
         bail!("the threshold must be greater than zero; `none` removes it");
     }
     let mut tx = database.begin().await?;
-    let done = ledger_accounts::set_low_balance(&mut tx, id, mark).await;
+    let done = async {
+        let known = ledger_accounts::set_low_balance(&mut tx, id, mark).await?;
+        if known {
+            let subject = format!("customer {id}");
+            let after = json!({ "low_balance_usd": mark.map(|mark| mark.to_string()) });
+            let new = action::of_account("change_customer", id, &subject, after);
+            action::log(&mut tx, &new).await?;
+        }
+        Ok::<_, DbError>(known)
+    };
+    let done = done.await;
     if !tx.finish(done).await? {
         bail!(unknown(id));
     }

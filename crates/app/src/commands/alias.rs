@@ -7,7 +7,7 @@ use trunkline_gateway::CatalogSnapshot;
 use trunkline_store::accounts;
 use trunkline_types::AccountId;
 
-use super::account;
+use super::{account, action};
 use crate::cli::AliasCommand;
 use crate::output::Output;
 
@@ -75,6 +75,15 @@ async fn change(
     model: Option<&str>,
 ) -> anyhow::Result<bool> {
     let mut tx = database.begin().await?;
-    let done = accounts::set_alias(&mut tx, id, name, model).await;
-    Ok(tx.finish(done).await?)
+    let done = async {
+        let is_new = accounts::set_alias(&mut tx, id, name, model).await?;
+        if is_new {
+            let subject = format!("alias {name} of customer {id}");
+            let new = action::of_account("set_alias", id, &subject, json!({ "model": model }));
+            action::log(&mut tx, &new).await?;
+        }
+        anyhow::Ok(is_new)
+    };
+    let done = done.await;
+    tx.finish(done).await
 }

@@ -8,7 +8,7 @@ use trunkline_ledger::statement;
 use trunkline_store::{accounts, time_zones};
 use trunkline_types::{AccountId, KeyId};
 
-use super::{account, format};
+use super::{account, action, format};
 use crate::cli::{Limit, PeriodWord, SetBudget};
 use crate::output::Output;
 
@@ -72,6 +72,15 @@ async fn set_in(tx: &mut Tx, options: &SetBudget) -> anyhow::Result<()> {
     )
     .await?
     {
+        let subject = match options.key {
+            Some(key) => format!("key {key}"),
+            None => format!("customer {account}"),
+        };
+        let after = json!({
+            "period": period.as_str(), "limit_usd": limit.map(|limit| limit.to_string()),
+        });
+        let new = action::of_account("set_budget", account, &subject, after);
+        action::log(tx, &new).await?;
         return Ok(());
     }
     match (accounts::find(tx, account).await?, options.key) {

@@ -2,7 +2,6 @@
 
 mod diff;
 mod lint;
-mod reprice;
 mod source;
 mod stale;
 mod sync;
@@ -14,10 +13,11 @@ use serde_json::json;
 use trunkline_catalog::{Book, Entry, Faces};
 use trunkline_db::{Database, Role};
 use trunkline_gateway::{CatalogSnapshot, Change, ChangeAuthor, Published, publish};
+use trunkline_store::action_log::NewAction;
 use trunkline_store::catalog;
 use trunkline_types::UnitPrice;
 
-use super::database;
+use super::{action, database};
 use crate::cli::{CatalogDbCommand, CatalogFiles, ImportCatalog, SetPrice};
 use crate::config::Config;
 use crate::output::Output;
@@ -69,8 +69,22 @@ pub(super) async fn write(
         note,
     };
     let mut tx = console.begin().await?;
-    let done = publish(&mut tx, signed, change).await;
-    Ok(tx.finish(done).await?)
+    let done = async {
+        let done = publish(&mut tx, signed, change).await?;
+        if done.after.revision != done.before.revision {
+            let subject = format!("catalog revision {}", done.after.revision);
+            let version = |book: &Book| json!({ "pricing_version": book.version().to_string() });
+            let new = NewAction {
+                before: Some(version(&done.before.book)),
+                reason: Some(note),
+                ..action::action("publish_prices", &subject, version(&done.after.book))
+            };
+            action::log(&mut tx, &new).await?;
+        }
+        anyhow::Ok(done)
+    };
+    let done = done.await;
+    tx.finish(done).await
 }
 
 async fn import(

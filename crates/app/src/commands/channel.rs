@@ -13,18 +13,18 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Value, json};
+pub(super) use trunkline_console::operations::channel_secrets::hint;
+use trunkline_console::operations::channel_secrets::{
+    self, SealedCredential, as_new, check_address, seal_checked,
+};
 use trunkline_db::{Database, Role, Tx};
 use trunkline_gateway::CatalogSnapshot;
 use trunkline_keyring::Keyring;
-use trunkline_store::channels::{
-    self, COST_MAX_BYTES, Channel, ChannelState, NewChannel, NewCredential,
-};
+use trunkline_store::channels::{self, COST_MAX_BYTES, Channel, ChannelState, NewChannel};
 use trunkline_types::Secret;
 use trunkline_upstream::{Provider, Providers};
 
-use self::credentials::SealedCredential;
-pub(super) use self::credentials::hint;
-use super::{database, keyring, provider};
+use super::{action, database, keyring, provider};
 use crate::cli::{AddChannel, ChannelCommand, Pair};
 use crate::config::Config;
 use crate::files;
@@ -113,9 +113,8 @@ pub(super) async fn create(
 ) -> anyhow::Result<Channel> {
     let providers = providers(config)?;
     let provider = known_provider(&providers, &options.provider)?;
-    if provider.base_url.is_none() && options.base_url.is_none() {
-        bail!("provider {} has no base URL: add --base-url", provider.name);
-    }
+    check_address(&providers, &options.provider, options.base_url.as_deref())
+        .context("add --base-url")?;
     let cost = options.cost_file.as_deref().map(cost_of).transpose()?;
     let keyring = keyring::open(config)?;
     let sealed = credentials::read(
@@ -153,10 +152,8 @@ pub(super) async fn add_keyed(
     let sealed = new
         .keys
         .iter()
-        .map(|(label, text)| {
-            credentials::checked_and_sealed(keyring, name, label, text, &provider.auth)
-        })
-        .collect::<anyhow::Result<Vec<SealedCredential>>>()?;
+        .map(|(label, text)| seal_checked(keyring, name, label, text, &provider.auth))
+        .collect::<Result<Vec<SealedCredential>, _>>()?;
     add_in(tx, new.options, &sealed, None, new.cost).await
 }
 
@@ -167,14 +164,7 @@ async fn add_in(
     proxy: Option<&[u8]>,
     cost: Option<&Value>,
 ) -> anyhow::Result<Channel> {
-    let credentials: Vec<NewCredential<'_>> = sealed
-        .iter()
-        .map(|credential| NewCredential {
-            label: &credential.label,
-            sealed: &credential.sealed,
-            hint: &credential.hint,
-        })
-        .collect();
+    let credentials = as_new(sealed);
     let new = NewChannel {
         name: &options.name,
         provider: &options.provider,
@@ -193,7 +183,17 @@ async fn add_in(
         cost,
         credentials: &credentials,
     };
-    Ok(channels::add(tx, &new).await?)
+    let made = channels::add(tx, &new).await?;
+    log(tx, "add_channel", &made).await?;
+    Ok(made)
+}
+
+/// Writes a change of a channel to the log of actions, without its secrets.
+async fn log(tx: &mut Tx, name: &str, channel: &Channel) -> anyhow::Result<()> {
+    let now = database::now_in(tx).await?;
+    let subject = format!("channel {}", channel.name);
+    let new = action::action(name, &subject, view::channel(channel, now));
+    Ok(action::log(tx, &new).await?)
 }
 
 async fn list(database: &Database, output: &Output) -> anyhow::Result<ExitCode> {
@@ -245,7 +245,11 @@ async fn resume(database: &Database, name: &str, output: &Output) -> anyhow::Res
     let done = async {
         let channel = channels::find(&mut tx, name).await?;
         let channel = channel.ok_or_else(|| unknown(name))?;
-        Ok(channels::resume(&mut tx, channel.id).await?)
+        let labels = channels::resume(&mut tx, channel.id).await?;
+        if !labels.is_empty() {
+            log(&mut tx, "resume_channel", &channel).await?;
+        }
+        Ok(labels)
     };
     let done: anyhow::Result<Vec<String>> = done.await;
     let advice = "`trunkline channel list` shows the credentials; it is safe to repeat this";
@@ -271,6 +275,11 @@ async fn set_state(tx: &mut Tx, name: &str, state: ChannelState) -> anyhow::Resu
         was @ (ChannelState::Active | ChannelState::Draining) => {
             if was != state {
                 channels::set_state(tx, channel.id, state).await?;
+                let name = match state {
+                    ChannelState::Active => "resume_channel",
+                    ChannelState::Draining | ChannelState::Off => "drain_channel",
+                };
+                log(tx, name, &Channel { state, ..channel }).await?;
             }
             Ok(was)
         }
@@ -310,14 +319,7 @@ pub(super) fn known_provider<'a>(
     providers: &'a Providers,
     name: &str,
 ) -> anyhow::Result<&'a Provider> {
-    providers.get(name).with_context(|| {
-        let shortened: String = name.chars().take(100).collect();
-        let known: Vec<&str> = providers.names().collect();
-        format!(
-            "there is no provider {shortened:?}; there are {}, and a file in providers.folder adds one",
-            known.join(", ")
-        )
-    })
+    Ok(channel_secrets::known_provider(providers, name)?)
 }
 
 fn map_of(option: &str, pairs: &[Pair]) -> anyhow::Result<BTreeMap<String, String>> {

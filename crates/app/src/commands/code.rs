@@ -7,7 +7,7 @@ use trunkline_store::redemption_codes::{self, Code, NewCode, RedemptionCode, Wal
 use trunkline_types::{Timestamp, uuid_v7};
 use uuid::Uuid;
 
-use super::{database, format};
+use super::{action, database, format};
 use crate::cli::{CreateCodes, Expiry, RevokeCodes, WalletWord};
 use crate::output::Output;
 use crate::{random, table, times};
@@ -94,6 +94,12 @@ async fn write(
             .await
             .context("no code was created")?;
     }
+    let after = json!({
+        "count": texts.len(), "amount_usd": options.amount.to_string(),
+        "wallet": wallet(options.wallet).as_str(),
+    });
+    let subject = format!("batch {batch}");
+    action::log(tx, &action::action("create_codes", &subject, after)).await?;
     Ok(())
 }
 
@@ -142,8 +148,20 @@ pub(super) async fn revoke(
     output: &Output,
 ) -> anyhow::Result<()> {
     let mut tx = database.begin().await?;
-    let done = redemption_codes::revoke(&mut tx, options.id, options.batch.as_deref()).await;
-    let done = done.context("no code was revoked");
+    let done = async {
+        let batch = options.batch.as_deref();
+        let count = redemption_codes::revoke(&mut tx, options.id, batch).await?;
+        if count > 0 {
+            let subject = match (options.id, batch) {
+                (Some(id), _) => format!("code {id}"),
+                (None, batch) => format!("batch {}", batch.unwrap_or_default()),
+            };
+            let new = action::action("revoke_codes", &subject, json!({ "revoked": count }));
+            action::log(&mut tx, &new).await?;
+        }
+        anyhow::Ok(count)
+    };
+    let done = done.await.context("no code was revoked");
     let advice = "the command can be repeated safely";
     let count = database::finish(tx, done, advice).await?;
     if count == 0 {

@@ -9,6 +9,7 @@ use trunkline_store::keys::{self, CreatedKey, Key, NewKey, RevokeAnswer};
 use trunkline_store::{KeyGroup, Policy, PolicyFields, accounts};
 use trunkline_types::{AccountId, KeyId, Timestamp};
 
+use super::key_lifecycle::{ended, log};
 use super::{account, database, format};
 use crate::cli::{CreateKey, Expiry};
 use crate::output::Output;
@@ -71,6 +72,7 @@ async fn create_in(
     if !registered {
         bail!("the ledger does not know the parent key; run `trunkline audit`");
     }
+    log(tx, "create_key", &created.key).await?;
     Ok(created)
 }
 
@@ -112,7 +114,7 @@ fn too_deep(error: DbError) -> anyhow::Error {
 pub(super) async fn revoke(database: &Database, key: i64, output: &Output) -> anyhow::Result<()> {
     let key = KeyId::new(key);
     let mut tx = database.begin().await?;
-    let done = keys::revoke(&mut tx, key).await;
+    let done = ended(&mut tx, key, "revoke_key").await;
     let revoked = match tx.finish(done).await? {
         RevokeAnswer::Done { keys } => keys,
         RevokeAnswer::Before => Vec::new(),

@@ -2,12 +2,12 @@
 
 use anyhow::bail;
 use serde_json::json;
-use trunkline_db::Database;
-use trunkline_store::keys::{self, Key, KeyChange, OPERATOR, RevokeAnswer};
+use trunkline_db::{Database, Tx};
+use trunkline_store::keys::{self, ChangeKeyError, Key, KeyChange, OPERATOR, RevokeAnswer};
 use trunkline_types::KeyId;
 
 use super::key::DAY_SECONDS;
-use super::{database, format};
+use super::{action, database, format};
 use crate::cli::{Expiry, KeyRoutes};
 use crate::output::Output;
 use crate::random;
@@ -21,8 +21,12 @@ pub(super) async fn rotate(
 ) -> anyhow::Result<()> {
     let secret = random::bytes()?;
     let mut tx = database.begin().await?;
-    let done = keys::rotate(&mut tx, KeyId::new(key), &secret, overlap).await;
-    let done = done.map_err(anyhow::Error::from);
+    let done = async {
+        let rotated = keys::rotate(&mut tx, KeyId::new(key), &secret, overlap).await?;
+        log(&mut tx, "rotate_key", &rotated.key).await?;
+        anyhow::Ok(rotated)
+    };
+    let done = done.await;
     let advice = "if calls with the key are rejected, rotate it again";
     let rotated = database::finish(tx, done, advice).await?;
     let text = format!(
@@ -45,6 +49,8 @@ pub(super) async fn switch(
 ) -> anyhow::Result<()> {
     let mut tx = database.begin().await?;
     let done = keys::set_disabled(&mut tx, KeyId::new(key), off).await;
+    let name = if off { "disable_key" } else { "enable_key" };
+    let done = changed(&mut tx, name, done).await;
     tell(database, &tx.finish(done).await?, output).await
 }
 
@@ -62,6 +68,7 @@ pub(super) async fn set(
     };
     let mut tx = database.begin().await?;
     let done = keys::change(&mut tx, KeyId::new(key), change).await;
+    let done = changed(&mut tx, "change_key", done).await;
     tell(database, &tx.finish(done).await?, output).await
 }
 
@@ -83,13 +90,14 @@ pub(super) async fn expire(
         ..KeyChange::default()
     };
     let done = keys::change(&mut tx, KeyId::new(key), change).await;
+    let done = changed(&mut tx, "change_key", done).await;
     tell(database, &tx.finish(done).await?, output).await
 }
 
 /// Revokes a key and those below it, and hides them.
 pub(super) async fn delete(database: &Database, key: i64, output: &Output) -> anyhow::Result<()> {
     let mut tx = database.begin().await?;
-    let done = keys::delete(&mut tx, KeyId::new(key), OPERATOR).await;
+    let done = ended(&mut tx, KeyId::new(key), "delete_key").await;
     let revoked = match tx.finish(done).await? {
         RevokeAnswer::Done { keys } => keys,
         RevokeAnswer::Before => Vec::new(),
@@ -104,6 +112,38 @@ pub(super) async fn delete(database: &Database, key: i64, output: &Output) -> an
     );
     output.success(&text, &json!({ "ok": true, "revoked": numbers }));
     Ok(())
+}
+
+/// Revokes a key, hidden from lists or not, and logs it.
+pub(super) async fn ended(tx: &mut Tx, key: KeyId, name: &str) -> anyhow::Result<RevokeAnswer> {
+    let known = keys::find(tx, key).await?;
+    let answer = match name {
+        "delete_key" => keys::delete(tx, key, OPERATOR).await?,
+        _ => keys::revoke(tx, key).await?,
+    };
+    if let (RevokeAnswer::Done { .. }, Some(known)) = (&answer, &known) {
+        log(tx, name, known).await?;
+    }
+    Ok(answer)
+}
+
+async fn changed(
+    tx: &mut Tx,
+    name: &str,
+    done: Result<Key, ChangeKeyError>,
+) -> anyhow::Result<Key> {
+    let key = done?;
+    log(tx, name, &key).await?;
+    Ok(key)
+}
+
+/// Writes a change of a key to the log of actions.
+pub(super) async fn log(tx: &mut Tx, name: &str, key: &Key) -> anyhow::Result<()> {
+    let now = database::now_in(tx).await?;
+    let subject = format!("key {} {}", key.id, key.hint);
+    let after = format::key(key, now, &[]);
+    let new = action::of_account(name, key.account, &subject, after);
+    Ok(action::log(tx, &new).await?)
 }
 
 async fn tell(database: &Database, key: &Key, output: &Output) -> anyhow::Result<()> {

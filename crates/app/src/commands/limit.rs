@@ -3,11 +3,12 @@
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use trunkline_db::Database;
+use trunkline_store::action_log::NewAction;
 use trunkline_store::limits::{self, RateLimit, Rates, Scope};
 use trunkline_types::AccountId;
 
 use super::account::unknown;
-use super::database;
+use super::{action, database};
 use crate::cli::{AccountLimits, LimitOf, RateArguments, ScopeWord, SetLimit};
 use crate::output::Output;
 use crate::table;
@@ -27,8 +28,17 @@ pub(super) async fn set(
         rates: rates(&options.rates),
     };
     let mut tx = database.begin().await?;
-    let done = limits::set(&mut tx, &limit).await;
-    let done = done.context("the limit was not set");
+    let done = async {
+        limits::set(&mut tx, &limit).await?;
+        let subject = format!("limit of {}", whose(&limit));
+        let new = NewAction {
+            account: limit.account,
+            ..action::action("set_limit", &subject, limit_json(&limit))
+        };
+        action::log(&mut tx, &new).await?;
+        anyhow::Ok(())
+    };
+    let done = done.await.context("the limit was not set");
     database::finish(tx, done, REPEAT).await?;
     let text = format!("{}: {}.", whose(&limit), rates_text(&limit.rates));
     output.success(&text, &json!({ "ok": true, "limit": limit_json(&limit) }));
@@ -42,8 +52,20 @@ pub(super) async fn remove(
 ) -> anyhow::Result<()> {
     let account = of.account.map(AccountId::new);
     let mut tx = database.begin().await?;
-    let done = limits::remove(&mut tx, account, scope(of.scope), &of.name).await;
-    let gone = database::finish(tx, done.map_err(Into::into), REPEAT).await?;
+    let done = async {
+        let gone = limits::remove(&mut tx, account, scope(of.scope), &of.name).await?;
+        if gone {
+            let subject = format!("limit of {} {}", scope(of.scope).as_str(), of.name);
+            let new = NewAction {
+                account,
+                ..action::action("remove_limit", &subject, Value::Null)
+            };
+            action::log(&mut tx, &new).await?;
+        }
+        anyhow::Ok(gone)
+    };
+    let done = done.await;
+    let gone = database::finish(tx, done, REPEAT).await?;
     if !gone {
         bail!("limit not found; `trunkline limit list` lists all limits");
     }
@@ -97,8 +119,17 @@ pub(super) async fn of_account(
 ) -> anyhow::Result<()> {
     let (id, rates) = (AccountId::new(options.id), rates(&options.rates));
     let mut tx = database.begin().await?;
-    let done = limits::set_account(&mut tx, id, rates).await;
-    let done = done.context("the limits were not set");
+    let done = async {
+        let known = limits::set_account(&mut tx, id, rates).await?;
+        if known {
+            let subject = format!("customer {id}");
+            let after = json!({ "limits": numbers(&rates) });
+            let new = action::of_account("change_customer", id, &subject, after);
+            action::log(&mut tx, &new).await?;
+        }
+        anyhow::Ok(known)
+    };
+    let done = done.await.context("the limits were not set");
     let is_there = database::finish(tx, done, REPEAT).await?;
     if !is_there {
         bail!(unknown(id));

@@ -13,7 +13,7 @@ use trunkline_store::payments::{self, Payment};
 use trunkline_types::AccountId;
 use trunkline_upstream::Client;
 
-use super::format;
+use super::{action, format};
 use crate::cli::{PaymentCommand, RefundPayment};
 use crate::config::Config;
 use crate::output::Output;
@@ -103,6 +103,12 @@ async fn refund(
     })?;
     match answer {
         RefundAnswer::Done(amount) => {
+            let subject = format!("payment {id}");
+            let after = json!({ "refunded_usd": amount.to_string() });
+            let new = action::action("refund_payment", &subject, after);
+            let mut tx = database.begin().await?;
+            let logged = action::log(&mut tx, &new).await;
+            tx.finish(logged).await?;
             let text = format!("Refunded {amount} USD of payment {id}.");
             let object = json!({ "ok": true, "payment": id, "refunded_usd": format::usd(amount) });
             output.success(&text, &object);

@@ -9,7 +9,7 @@ use trunkline_store::accounts;
 use trunkline_store::people::{self, NewInvitation};
 use trunkline_types::AccountId;
 
-use super::{database, serve};
+use super::{action, database, serve};
 use crate::cli::Invite;
 use crate::config::Config;
 use crate::output::Output;
@@ -22,6 +22,10 @@ pub(super) async fn operator_link(
     output: &Output,
 ) -> anyhow::Result<()> {
     let link = setup_link(people, &serve::console(config)).await?;
+    let mut tx = people.begin().await?;
+    let new = action::action("create_operator_link", "setup link", json!({}));
+    let logged = action::log(&mut tx, &new).await;
+    tx.finish(logged).await?;
     let text = format!(
         "Open this within a day; it is good once and voids the ones before it:\n\n  {link}\n\n\
          It makes an operator. With the address of an existing operator, it sets a new password."
@@ -83,5 +87,9 @@ async fn invite_in(tx: &mut Tx, new: &NewInvitation<'_>) -> anyhow::Result<Strin
         );
     }
     people::invite(tx, new).await?;
+    let subject = format!("customer {} {}", account.id, account.name);
+    let after = json!({ "email": new.email, "role": new.role.as_str() });
+    let logged = action::of_account("invite_to_customer", account.id, &subject, after);
+    action::log(tx, &logged).await?;
     Ok(account.name)
 }

@@ -259,6 +259,7 @@ pub(super) fn console(config: &Config) -> ConsoleSettings {
         trial: config.console.trial,
         providers: config.console.providers.clone(),
         sends_mail: config.mail.is_some(),
+        configuration: config.in_view.clone(),
         ..ConsoleSettings::at(
             &config.console.dash_url,
             &format!("{}/v1", config.edge.public_url),

@@ -7,11 +7,12 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use serde_json::{Value, json};
-use trunkline_db::{Database, Role, Tx};
+use trunkline_db::{Database, DbError, Role, Tx};
 use trunkline_social::{Capability, Cell, Cells};
+use trunkline_store::action_log::NewAction;
 use trunkline_store::cell_pauses::{self, PauseEvent, PausedBy};
 
-use super::database;
+use super::{action, database};
 use crate::cli::{PauseCell, ResumeCell, SocialCommand};
 use crate::config::Config;
 use crate::output::Output;
@@ -65,6 +66,7 @@ async fn pause(
     let cell = known(cells, platform, capability)?;
     let mut tx = console.begin().await?;
     let done = cell_pauses::pause(&mut tx, platform, capability, reason, PausedBy::Operator).await;
+    let done = logged(&mut tx, "pause_cell", &cell.model, reason, done).await;
     let is_new = finish(tx, done).await?;
     let text = if is_new {
         format!("{} is paused: calls return 503.", cell.model)
@@ -91,6 +93,8 @@ async fn resume(
     } = options;
     let mut tx = console.begin().await?;
     let done = cell_pauses::resume(&mut tx, platform, capability, reason, PausedBy::Operator).await;
+    let subject = format!("social-{platform}-{capability}");
+    let done = logged(&mut tx, "resume_cell", &subject, reason, done).await;
     let is_new = finish(tx, done).await?;
     // A pause may outlive the file of its platform, and is taken away all the same.
     let model = match known(cells, platform, capability) {
@@ -111,7 +115,26 @@ fn result_json(model: &str, what: &str, is_new: bool) -> Value {
     json!({ "ok": true, "model": model, "what": what, "done_now": is_new })
 }
 
-async fn finish(tx: Tx, done: Result<bool, trunkline_db::DbError>) -> anyhow::Result<bool> {
+/// Writes what was done now to the log of actions.
+async fn logged(
+    tx: &mut Tx,
+    name: &str,
+    subject: &str,
+    reason: &str,
+    done: Result<bool, DbError>,
+) -> Result<bool, DbError> {
+    let is_new = done?;
+    if is_new {
+        let new = NewAction {
+            reason: Some(reason),
+            ..action::action(name, subject, Value::Null)
+        };
+        action::log(tx, &new).await?;
+    }
+    Ok(is_new)
+}
+
+async fn finish(tx: Tx, done: Result<bool, DbError>) -> anyhow::Result<bool> {
     let advice = "`trunkline social events` shows what was done; it is safe to repeat this";
     database::finish(tx, done.map_err(anyhow::Error::from), advice).await
 }

@@ -7,7 +7,7 @@ use trunkline_ledger::accounts::{self, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::partitions;
 use trunkline_types::{AccountId, RequestId};
 
-use super::{account, database, format};
+use super::{account, action, database, format};
 use crate::cli::TopUpArguments;
 use crate::output::Output;
 use crate::random;
@@ -91,5 +91,14 @@ fn checked(arguments: &TopUpArguments, request: RequestId) -> anyhow::Result<Top
 }
 
 async fn book(tx: &mut Tx, top_up: &TopUp) -> anyhow::Result<TopUpAnswer> {
-    Ok(accounts::top_up(tx, top_up).await?)
+    let answer = accounts::top_up(tx, top_up).await?;
+    if answer == TopUpAnswer::Done {
+        let subject = format!("event {} of customer {}", top_up.event, top_up.account);
+        let after = json!({
+            "wallet": top_up.wallet.as_str(), "amount_usd": top_up.amount.to_string(),
+        });
+        let new = action::of_account("top_up_customer", top_up.account, &subject, after);
+        action::log(tx, &new).await?;
+    }
+    Ok(answer)
 }

@@ -9,7 +9,7 @@ use trunkline_catalog::workflow::{Finding, MAX_WORKFLOW_BYTES, Transition, Workf
 use trunkline_db::{Database, Role};
 use trunkline_store::workflows::{self, Version};
 
-use super::database;
+use super::{action, database};
 use crate::config::Config;
 use crate::output::Output;
 use crate::{files, table};
@@ -62,8 +62,15 @@ pub(super) async fn import(
 
 async fn imported(database: &Database, came: Workflow, output: &Output) -> anyhow::Result<()> {
     let mut tx = database.begin().await?;
-    let done = workflows::import(&mut tx, came).await;
-    let done = done.context("the record was not stored");
+    let done = async {
+        let imported = workflows::import(&mut tx, came).await?;
+        let record = imported.version.workflow.record();
+        let subject = format!("workflow {}", record.slug);
+        let after = json!({ "revision": imported.version.revision });
+        action::log(&mut tx, &action::action("import_workflow", &subject, after)).await?;
+        anyhow::Ok(imported)
+    };
+    let done = done.await.context("the record was not stored");
     let advice = "repeat the command: the same record twice is one version";
     let imported = database::finish(tx, done, advice).await?;
     let (version, how) = (&imported.version, imported.how);

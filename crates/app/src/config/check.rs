@@ -11,6 +11,7 @@ use trunkline_types::{NodeId, Secret};
 use trunkline_upstream::Roots;
 
 use super::collector;
+use super::explain;
 use super::layers::Layers;
 use super::raw::{RawDatabase, RawEdge, RawKeyring, RawTelemetry};
 use super::{Config, Console, Database, DrainTimes, Edge, Finding, KeyringPlace, Roles, Telemetry};
@@ -87,6 +88,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
             stripe: stripe?,
             events: events?,
             alarms: alarms?,
+            in_view: explain::view(layers),
             webhooks: webhooks?,
             probes,
             guardrail,

@@ -57,6 +57,23 @@ pub(crate) struct Explanation {
     pub(crate) variable: String,
 }
 
+/// Every key with its value in force; secrets are hidden.
+pub(super) fn view(layers: &Layers) -> Vec<(String, String)> {
+    let value_of = |key: &String| match layers.value_of(key) {
+        None => String::new(),
+        Some(value) if is_empty(value) => String::new(),
+        Some(_) if SECRETS.contains(&key.as_str()) => "[hidden]".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+    };
+    let keys = layers.keys().into_iter();
+    keys.map(|key| {
+        let value = value_of(&key);
+        (key, value)
+    })
+    .collect()
+}
+
 /// Explains a key with the value that this file and environment give it. A configuration with other mistakes
 /// is explained too, as long as it can be read.
 pub(crate) fn explain(

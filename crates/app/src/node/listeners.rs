@@ -9,20 +9,22 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use trunkline_catalog::{Book, Routes};
 use trunkline_console::{
-    BoxFuture, Console, ConsoleSettings, FileLink, GatewayPort, Parts, SocialCell, TaskInspection,
-    Viewer,
+    BoxFuture, Console, ConsoleSettings, FileLink, GatewayPort, MakeChange, Parts, PublishFault,
+    PublishedPrices, SocialCell, TaskInspection, Viewer,
 };
-use trunkline_db::{Database, SystemClock};
+use trunkline_db::{Database, SystemClock, Tx};
 use trunkline_edge::authenticate::KeyOwner;
 use trunkline_edge::listener::{
     BoundListener, EdgeSettings, ListeningSocket, MountedService, caller_address,
 };
-use trunkline_gateway::{Router, Services, admin_listener};
+use trunkline_gateway::{
+    Change, ChangeAuthor, PublishError, Router, Services, admin_listener, publish,
+};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_payments::Payments;
 use trunkline_store::Network;
 use trunkline_store::tasks::Task;
-use trunkline_upstream::Client;
+use trunkline_upstream::{Client, Providers};
 
 use crate::handover::{Listener, ListenerAt, Passable};
 
@@ -151,6 +153,7 @@ pub(super) struct ConsoleDeps {
     /// Whose word for the caller's address is taken.
     pub(super) proxies: Vec<Network>,
     pub(super) payments: Option<Payments>,
+    pub(super) upstreams: Arc<Providers>,
 }
 
 impl ConsoleDeps {
@@ -172,6 +175,7 @@ impl ConsoleDeps {
             callers: Arc::new(move |headers, peer| caller_address(headers, peer, &proxies)),
             client: self.client,
             payments: self.payments,
+            upstreams: self.upstreams,
             gateway: Arc::new(ConsoleGateway(gateway.clone())),
             request_ids: Arc::new(move || ids.request_id()),
         });
@@ -235,6 +239,47 @@ impl GatewayPort for ConsoleGateway {
                 prompt: look.prompt,
                 settings: look.settings,
                 can_stop: look.can_stop,
+            })
+        })
+    }
+
+    fn publish<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        author: &'a str,
+        note: &'a str,
+        change: MakeChange<'a>,
+    ) -> BoxFuture<'a, Result<PublishedPrices, PublishFault>> {
+        Box::pin(async move {
+            let signed = ChangeAuthor { author, note };
+            // What is wrong with it shows on the catalog as it is then; in that case nothing is changed.
+            let mut wrong = None;
+            let done = publish(tx, signed, |before| match change(before) {
+                Ok(change) => Change {
+                    frame: change.frame,
+                    models: change.models,
+                },
+                Err(text) => {
+                    wrong = Some(text);
+                    Change::default()
+                }
+            });
+            let done = done.await;
+            if let Some(wrong) = wrong {
+                return Err(PublishFault::Refused(wrong));
+            }
+            let done = done.map_err(|error| match error {
+                PublishError::Db(error) => PublishFault::Db(error),
+                error @ (PublishError::Refused(_)
+                | PublishError::Stored(_)
+                | PublishError::Unwritable(_)) => PublishFault::Refused(error.to_string()),
+            })?;
+            Ok(PublishedPrices {
+                before: done.before.book,
+                before_revision: done.before.revision,
+                after: done.after.book,
+                revision: done.after.revision,
+                models: done.models,
             })
         })
     }
