@@ -32,7 +32,7 @@ web-check:
 
 # Writes the OpenAPI document of the handlers and the types of the pages anew.
 web-types:
-    UPDATE=1 cargo nextest run --workspace --locked -E 'package(trunkline-console) & test(the_document_is_the_one_that_pages_are_built_of)'
+    UPDATE=1 cargo nextest run --workspace --locked -E 'package(trunkline-console) & test(document_is_the_one_that_pages_are_built_of)'
     cd web && npm run --silent types
 
 # Every page in every state, both themes and widths: pictures and contact sheets in web/out, overflow, accessibility.

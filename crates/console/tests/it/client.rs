@@ -16,7 +16,7 @@ use trunkline_keyring::{Document, Keyring, SystemRandom};
 use trunkline_store::workflows;
 use trunkline_testkit::{Db, random_bytes};
 use trunkline_types::{Clock as _, RequestId, Timestamp};
-use trunkline_upstream::Client;
+use trunkline_upstream::{Client, Providers};
 
 use crate::fake_catalog::FakeCatalog;
 
@@ -126,6 +126,7 @@ pub(crate) fn parts(
         }),
         client: Client::new(Duration::from_secs(5)).unwrap(),
         payments: None,
+        upstreams: Arc::new(Providers::builtin().unwrap()),
         gateway: Arc::<FakeCatalog>::clone(fake_catalog),
         request_ids: ids(),
     }

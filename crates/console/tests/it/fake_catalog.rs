@@ -4,9 +4,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use http::HeaderMap;
+use serde_json::Value;
 use trunkline_catalog::{Book, Number, RouteHealth, Routes};
-use trunkline_console::{BoxFuture, FileLink, GatewayPort, SocialCell, TaskInspection, Viewer};
+use trunkline_console::{
+    BoxFuture, FileLink, GatewayPort, MakeChange, PublishFault, PublishedPrices, SocialCell,
+    TaskInspection, Viewer,
+};
+use trunkline_db::Tx;
 use trunkline_social::Cells;
+use trunkline_store::catalog::{self, NewChange};
 use trunkline_store::tasks::{Task, TaskState};
 use trunkline_types::Timestamp;
 
@@ -212,6 +218,52 @@ impl GatewayPort for FakeCatalog {
             can_stop: !task.state.is_over(),
         };
         Box::pin(std::future::ready(Some(look)))
+    }
+
+    /// As the gateway does it, but for events.
+    fn publish<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        author: &'a str,
+        note: &'a str,
+        change: MakeChange<'a>,
+    ) -> BoxFuture<'a, Result<PublishedPrices, PublishFault>> {
+        Box::pin(async move {
+            let before = self.book();
+            let before_revision = catalog::newest(tx).await.map_err(PublishFault::Db)?;
+            let number = catalog::next_number(tx).await.map_err(PublishFault::Db)?;
+            let change = change(&before).map_err(PublishFault::Refused)?;
+            let after = before.changed(change.frame.clone(), change.models.clone());
+            let after = after.map_err(|error| PublishFault::Refused(error.to_string()))?;
+            let header = serde_json::to_value(after.header()).unwrap();
+            let models: Vec<(String, Option<Value>)> = change
+                .models
+                .iter()
+                .map(|(name, entry)| {
+                    let entry = entry.as_ref();
+                    (
+                        name.clone(),
+                        entry.map(|entry| serde_json::to_value(entry).unwrap()),
+                    )
+                })
+                .collect();
+            let new = NewChange {
+                pricing_version: after.version().bytes(),
+                author,
+                note,
+                header: Some(&header),
+                models: &models,
+            };
+            let written = catalog::write(tx, number, &new).await;
+            written.map_err(PublishFault::Db)?;
+            Ok(PublishedPrices {
+                before,
+                before_revision,
+                after: Arc::new(after),
+                revision: number,
+                models: models.len(),
+            })
+        })
     }
 
     fn stop_task<'a>(&'a self, _: &'a Task) -> BoxFuture<'a, Option<bool>> {

@@ -15,6 +15,8 @@ mod http_contract;
 #[cfg(test)]
 mod onboarding;
 #[cfg(test)]
+mod operator;
+#[cfg(test)]
 mod payments;
 #[cfg(test)]
 mod people;

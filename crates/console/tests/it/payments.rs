@@ -1,7 +1,7 @@
 //! Money in, over HTTP: a console with a real database, Stripe played by the simulator, webhooks sent by it.
 
 mod automatic;
-mod harness;
+pub(crate) mod harness;
 mod many_events;
 mod reversals;
 mod routes;

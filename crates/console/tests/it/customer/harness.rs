@@ -63,6 +63,13 @@ pub(crate) struct CallSpec {
 }
 
 impl Browser {
+    /// The browser that has this token.
+    pub(crate) fn of(token: &str) -> Self {
+        Self {
+            cookie: format!("trunkline={token}"),
+        }
+    }
+
     /// One without a session.
     pub(crate) fn stranger() -> Self {
         Self {

@@ -20,6 +20,7 @@ use trunkline_types::{AccountId, Clock as _, Money, Shard, Timestamp, uuid_v7};
 
 use crate::client::{DASH_URL, Response, ask, parts};
 use crate::fake_catalog::FakeCatalog;
+use crate::operator::harness::give_second_factor;
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
@@ -150,6 +151,9 @@ impl OnboardingConsole {
         people::add_member(&mut tx, account, person, role)
             .await
             .unwrap();
+        if is_operator {
+            give_second_factor(&mut tx, person).await;
+        }
         tx.commit().await.unwrap();
         (person, account)
     }
@@ -168,6 +172,7 @@ impl OnboardingConsole {
             agent: "test",
         };
         people::sign_in(&mut tx, &new).await.unwrap();
+        people::note_second_factor(&mut tx, new.id).await.unwrap();
         tx.commit().await.unwrap();
         let mut visitor = self.visitor();
         let text = token.text.reveal().to_owned();

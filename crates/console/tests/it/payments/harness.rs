@@ -18,13 +18,13 @@ use trunkline_upstream::Client;
 use crate::customer::harness::{Browser, CallSpec, CustomerConsole};
 
 /// A cent in nano-dollars.
-pub(super) const CENT: i64 = 10_000_000;
+pub(crate) const CENT: i64 = 10_000_000;
 
-pub(super) struct Shop {
-    pub(super) harness: CustomerConsole,
-    pub(super) simulator: Simulator,
-    pub(super) payments: Payments,
-    pub(super) webhook: StripeWebhook,
+pub(crate) struct Shop {
+    pub(crate) harness: CustomerConsole,
+    pub(crate) simulator: Simulator,
+    pub(crate) payments: Payments,
+    pub(crate) webhook: StripeWebhook,
     /// Events that were sent already.
     sent: usize,
     _stop: watch::Sender<bool>,
@@ -32,13 +32,13 @@ pub(super) struct Shop {
 }
 
 /// An organisation and a person who may pay.
-pub(super) struct Customer {
-    pub(super) account: AccountId,
-    pub(super) browser: Browser,
+pub(crate) struct Customer {
+    pub(crate) account: AccountId,
+    pub(crate) browser: Browser,
 }
 
 impl Shop {
-    pub(super) async fn open() -> Self {
+    pub(crate) async fn open() -> Self {
         let simulator = Simulator::start(Settings::default()).await.unwrap();
         let settings = StripeSettings {
             api: format!("http://{}", simulator.address()),
@@ -71,18 +71,18 @@ impl Shop {
         }
     }
 
-    pub(super) fn stripe(&self) -> StripeControl {
+    pub(crate) fn stripe(&self) -> StripeControl {
         self.simulator.stripe()
     }
 
-    pub(super) async fn customer(&self, name: &str) -> Customer {
+    pub(crate) async fn customer(&self, name: &str) -> Customer {
         let account = self.harness.firm(name, 0, 0).await;
         let browser = self.harness.member(account, Role::Owner).await;
         Customer { account, browser }
     }
 
     /// Starts a payment and returns the page's id.
-    pub(super) async fn checkout(&self, customer: &Customer, usd: &str, saves: bool) -> String {
+    pub(crate) async fn checkout(&self, customer: &Customer, usd: &str, saves: bool) -> String {
         let body = json!({ "amount_usd": usd, "save_method": saves });
         let got = self
             .harness
@@ -94,7 +94,7 @@ impl Shop {
     }
 
     /// A payment from the button to the wallet. Returns the payment intent.
-    pub(super) async fn pay(&mut self, customer: &Customer, usd: &str, saves: bool) -> String {
+    pub(crate) async fn pay(&mut self, customer: &Customer, usd: &str, saves: bool) -> String {
         let page = self.checkout(customer, usd, saves).await;
         let intent = self.stripe().pay(&page).unwrap();
         self.deliver().await;
@@ -102,7 +102,7 @@ impl Shop {
     }
 
     /// Sends what has happened at Stripe since the last time, faithfully.
-    pub(super) async fn deliver(&mut self) {
+    pub(crate) async fn deliver(&mut self) {
         let events = self.stripe().events();
         let fresh = &events[self.sent..];
         let sent = self.webhook.send(fresh, StripeDeliveries::faithful()).await;
@@ -112,7 +112,7 @@ impl Shop {
     }
 
     /// Spends cents of an account.
-    pub(super) async fn spend(&self, customer: &Customer, cents: i64) {
+    pub(crate) async fn spend(&self, customer: &Customer, cents: i64) {
         let spec = CallSpec {
             nanos: cents * CENT,
             ..CallSpec::default()
@@ -121,19 +121,19 @@ impl Shop {
     }
 
     /// Cents of the paid wallet.
-    pub(super) async fn balance(&self, customer: &Customer) -> i64 {
+    pub(crate) async fn balance(&self, customer: &Customer) -> i64 {
         let balance = accounts::balance(&self.harness.people, customer.account).await;
         let nanos = balance.unwrap().unwrap().paid.nanos();
         assert_eq!(nanos % CENT, 0);
         nanos / CENT
     }
 
-    pub(super) async fn listed(&self, customer: &Customer) -> Vec<Value> {
+    pub(crate) async fn listed(&self, customer: &Customer) -> Vec<Value> {
         let view = self.harness.read(&customer.browser, "/api/payments").await;
         view["payments"].as_array().unwrap().clone()
     }
 
-    pub(super) async fn is_suspended(&self, customer: &Customer) -> bool {
+    pub(crate) async fn is_suspended(&self, customer: &Customer) -> bool {
         let mut session = self.harness.people.session().await.unwrap();
         let found = trunkline_store::accounts::find(&mut session, customer.account).await;
         found.unwrap().unwrap().suspended_at.is_some()

@@ -148,6 +148,35 @@ fn rows() -> Vec<Row> {
     ]
 }
 
+/// What every person may do about their own second factor, whatever their role.
+fn second_factor_rows() -> Vec<Row> {
+    let nothing = || Some(json!({}));
+    let code = || Some(json!({ "code": "000000" }));
+    vec![
+        row(Method::GET, "/api/second-factor", None, [200; 5]),
+        row(
+            Method::POST,
+            "/api/second-factor/recovery-codes",
+            nothing(),
+            [409; 5],
+        ),
+        row(
+            Method::POST,
+            "/api/second-factor/enrol",
+            nothing(),
+            [200; 5],
+        ),
+        row(Method::POST, "/api/second-factor/confirm", code(), [401; 5]),
+        row(
+            Method::POST,
+            "/api/second-factor/disable",
+            nothing(),
+            [204; 5],
+        ),
+        row(Method::POST, "/api/session/second-factor", code(), [401; 5]),
+    ]
+}
+
 #[tokio::test]
 async fn every_route_is_open_to_the_roles_that_may_and_to_no_other() {
     let test_console = TestConsole::new().await;
@@ -160,7 +189,8 @@ async fn every_route_is_open_to_the_roles_that_may_and_to_no_other() {
         let own = test_console
             .member(account, &format!("own-{word}@example.com"), role)
             .await;
-        for (number, row) in rows().into_iter().enumerate() {
+        let rows = second_factor_rows().into_iter().chain(rows());
+        for (number, row) in rows.enumerate() {
             let other = format!("other-{word}-{number}@example.com");
             let other = test_console.member(account, &other, Role::Viewer).await;
             let other = other.session().await["person"]["id"].to_string();
@@ -194,6 +224,7 @@ async fn every_route_that_is_documented_is_in_the_table() {
     let document = test_console.get("/openapi.json").await.json();
     let known: Vec<(Method, String)> = rows()
         .into_iter()
+        .chain(second_factor_rows())
         .map(|row| {
             let path = row
                 .path
@@ -241,7 +272,7 @@ async fn an_anonymous_request_for_private_data_is_asked_to_sign_in() {
         "/api/oidc/none/callback",
         "/api/none",
     ];
-    for row in rows() {
+    for row in rows().into_iter().chain(second_factor_rows()) {
         if open.contains(&row.path) {
             continue;
         }
