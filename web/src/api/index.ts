@@ -1,2 +1,3 @@
 export * from "./client";
 export type * from "./contract";
+export type * from "./operator";
