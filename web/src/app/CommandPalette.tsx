@@ -4,17 +4,22 @@ import { clsx } from "clsx";
 import {
   Activity,
   Box,
+  Building2,
   CornerDownLeft,
+  CreditCard,
   FlaskConical,
   KeyRound,
   ListChecks,
   type LucideIcon,
   Plus,
+  Route,
+  Tags,
   Ticket,
+  User,
   UserPlus,
 } from "lucide-react";
 import { useEffect, useMemo, useRef } from "react";
-import { api, type Key, type LogRow, type PageOf } from "@/api";
+import { api, type FullSession, type HitKind, type Key, type LogRow, type OperatorHit, type PageOf } from "@/api";
 import { format, useGo, useSettled } from "@/kit";
 import { usePricing } from "@/pages/catalog/data";
 import { useTexts } from "@/text";
@@ -34,6 +39,40 @@ interface Hit {
 const EACH = 6;
 /** A request id can be looked up from this many characters on. */
 const REQUEST_FROM = 8;
+/** Operators find anything by so many characters of its name or id. */
+const OPERATOR_FROM = 2;
+const HIT_ICONS: Record<HitKind, LucideIcon> = {
+  customer: Building2,
+  person: User,
+  key: KeyRound,
+  payment: CreditCard,
+  channel: Route,
+  model: Tags,
+  call: Activity,
+  code: Ticket,
+};
+
+/** The operator's page of what was found; what has none of its own is on its customer's. */
+function hrefOf(hit: OperatorHit): string {
+  const id = encodeURIComponent(hit.id);
+  switch (hit.kind) {
+    case "customer":
+      return `/operator/customers/${id}`;
+    case "payment":
+      return `/operator/payments/${id}`;
+    case "channel":
+      return `/operator/channels/${id}`;
+    case "model":
+      return `/operator/prices/${id}`;
+    case "call":
+      return `/operator/calls/${id}`;
+    case "code":
+      return "/operator/codes";
+    case "person":
+    case "key":
+      return hit.customer_id === null ? "/operator/customers" : `/operator/customers/${hit.customer_id}`;
+  }
+}
 
 function matches(word: string, ...texts: (string | undefined)[]): boolean {
   const parts = word.toLowerCase().split(/\s+/).filter(Boolean);
@@ -43,7 +82,8 @@ function matches(word: string, ...texts: (string | undefined)[]): boolean {
 
 function useHits(word: string): Hit[] {
   const t = useTexts(appTexts);
-  const { person, rights, account } = useSession();
+  const session: FullSession = useSession();
+  const { person, rights, account } = session;
   const settled = useSettled(word.trim(), 150);
   const signed = account !== null;
   const models = usePricing();
@@ -57,6 +97,13 @@ function useHits(word: string): Hit[] {
     queryKey: ["search", "requests", settled],
     queryFn: ({ signal }) => api.get<PageOf<LogRow>>("/api/logs", { query: { q: settled, limit: EACH }, signal }),
     enabled: signed && isRequest,
+  });
+  const isOperator = person?.is_operator === true && session.operator?.needs_second_factor !== true;
+  const found = useQuery({
+    queryKey: ["search", "operator", settled],
+    queryFn: ({ signal }) =>
+      api.get<{ data: OperatorHit[] }>("/api/operator/search", { query: { q: settled }, signal }),
+    enabled: isOperator && settled.length >= OPERATOR_FROM,
   });
   return useMemo(() => {
     const pages: Hit[] = navigation
@@ -101,7 +148,14 @@ function useHits(word: string): Hit[] {
     }
     const fixed = [...pages, ...actions].filter((hit) => matches(word, hit.label, hit.href));
     if (word.trim() === "") return fixed;
-    const hits: Hit[] = [];
+    const hits: Hit[] = (found.data?.data ?? []).map((hit) => ({
+      id: `operator-${hit.kind}-${hit.id}`,
+      group: t.search.kinds[hit.kind],
+      label: hit.title,
+      hint: hit.detail,
+      href: hrefOf(hit),
+      icon: HIT_ICONS[hit.kind],
+    }));
     for (const row of isRequest ? (requests.data?.data ?? []) : []) {
       hits.push({
         id: row.request_id,
@@ -142,7 +196,7 @@ function useHits(word: string): Hit[] {
       });
     }
     return [...hits, ...fixed];
-  }, [word, isRequest, requests.data, keys.data, models.data, person, rights, t]);
+  }, [word, isRequest, requests.data, keys.data, models.data, found.data, person, rights, t]);
 }
 
 export interface PaletteProps {

@@ -3,13 +3,13 @@ import { useMutation } from "@tanstack/react-query";
 import { Outlet } from "@tanstack/react-router";
 import { clsx } from "clsx";
 import { useEffect, useState } from "react";
-import { api } from "@/api";
+import { api, type FullSession } from "@/api";
 import { Button, toast, useGo, usePath, useRemembered } from "@/kit";
 import { useTexts } from "@/text";
 import { BottomBar } from "./BottomBar";
 import { SearchBox } from "./SearchBox";
 import { Sidebar } from "./Sidebar";
-import { useSession } from "./session";
+import { useSession, useTakeSession } from "./session";
 import { TopBar } from "./TopBar";
 import { appTexts } from "./texts";
 
@@ -62,12 +62,42 @@ export function Shell() {
       </a>
       <Sidebar narrow={narrow} onNarrow={setNarrow} />
       <TopBar onSearch={() => setSearching(true)} />
+      <ViewingNotice />
       <VerifyNotice />
       <main id="content" tabIndex={-1} key={path.split("/")[1]} className="pb-20 outline-none sm:pb-0">
         <Outlet />
       </main>
       <BottomBar />
       {searching && <SearchBox onClose={() => setSearching(false)} />}
+    </div>
+  );
+}
+
+/** An operator looks at a customer's pages: said on each of them, with the way back. */
+function ViewingNotice() {
+  const t = useTexts(appTexts);
+  const session: FullSession = useSession();
+  const take = useTakeSession();
+  const go = useGo();
+  const end = useMutation({
+    mutationFn: () => api.post<FullSession>("/api/operator/view/end", {}),
+    onSuccess: (next) => {
+      const customer = session.account?.id;
+      take(next);
+      go(customer === undefined ? "/operator/customers" : `/operator/customers/${customer}`);
+    },
+    onError: (problem) => toast(problem.message, "bad"),
+  });
+  if (session.viewing !== true) return null;
+  return (
+    <div
+      role="status"
+      className="flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line bg-info-soft px-4 py-2 text-[13px] text-ink sm:px-8"
+    >
+      <span className="min-w-0">{t.viewing(session.account?.name ?? "")}</span>
+      <Button variant="link" busy={end.isPending} onClick={() => end.mutate()}>
+        {t.endViewing}
+      </Button>
     </div>
   );
 }

@@ -1,7 +1,7 @@
 /** Money and secrets need the password once more. Any call may ask; the dialog opens and the call is repeated. */
 import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useEffect, useId, useRef, useState } from "react";
-import { ApiError, api, type Session, setClientHooks } from "@/api";
+import { ApiError, api, type FullSession, setClientHooks } from "@/api";
 import { Button, Dialog, Field, Input, Problem } from "@/kit";
 import { useTexts } from "@/text";
 import { SESSION_KEY, useSession } from "./session";
@@ -10,7 +10,7 @@ import { appTexts } from "./texts";
 export function StepUp() {
   const t = useTexts(appTexts).stepUp;
   const client = useQueryClient();
-  const session = useSession();
+  const session: FullSession = useSession();
   const form = useId();
   const [open, setOpen] = useState(false);
   const [password, setPassword] = useState("");
@@ -37,12 +37,18 @@ export function StepUp() {
     setPassword("");
     setError(null);
   };
+  // Who has no password and a second factor gives its code instead.
+  const byCode = session.person?.has_password === false && session.second_factor?.is_enabled === true;
+  const byProvider = session.person?.has_password === false && !byCode;
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     setBusy(true);
     setError(null);
     try {
-      client.setQueryData(SESSION_KEY, await api.post<Session>("/api/session/step-up", { password }));
+      client.setQueryData(
+        SESSION_KEY,
+        await api.post<FullSession>("/api/session/step-up", byCode ? { code: password.trim() } : { password }),
+      );
       finish(true);
     } catch (problem) {
       setError(problem);
@@ -50,7 +56,7 @@ export function StepUp() {
       setBusy(false);
     }
   };
-  const providers = session.person?.has_password === false ? session.instance.providers : [];
+  const providers = byProvider ? session.instance.providers : [];
   const wrong = error instanceof ApiError && error.code === "sign_in_failed";
   return (
     <Dialog
@@ -61,7 +67,7 @@ export function StepUp() {
       footer={
         <>
           <Button onClick={() => finish(false)}>{t.cancel}</Button>
-          {session.person?.has_password !== false && (
+          {!byProvider && (
             <Button variant="primary" type="submit" form={form} busy={busy} disabled={password === ""}>
               {t.confirm}
             </Button>
@@ -69,7 +75,7 @@ export function StepUp() {
         </>
       }
     >
-      {session.person?.has_password === false ? (
+      {byProvider ? (
         <div className="space-y-2">
           <p className="text-ink-2">{t.provider}</p>
           {providers.map((provider) => (
@@ -93,11 +99,11 @@ export function StepUp() {
             readOnly
             hidden
           />
-          <Field label={t.password} error={wrong ? t.wrong : undefined}>
+          <Field label={byCode ? t.code : t.password} error={wrong ? (byCode ? t.wrongCode : t.wrong) : undefined}>
             <Input
-              type="password"
-              name="password"
-              autoComplete="current-password"
+              type={byCode ? "text" : "password"}
+              name={byCode ? "code" : "password"}
+              autoComplete={byCode ? "one-time-code" : "current-password"}
               autoFocus
               value={password}
               onChange={(event) => setPassword(event.target.value)}

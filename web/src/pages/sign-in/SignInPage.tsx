@@ -1,16 +1,19 @@
 import { useEffect, useState } from "react";
-import { api, type Session } from "@/api";
-import { useSession } from "@/app/session";
+import { api, type FullSession } from "@/api";
+import { useSession, useTakeSession } from "@/app/session";
 import { Button, useGo, useSearch } from "@/kit";
 import { useTexts } from "@/text";
 import { Frame, TextLink } from "./Frame";
 import { EmailField, Form, PasswordField, useEnter, useSubmit } from "./parts";
 import { safeReturn } from "./return";
+import { SecondStep } from "./SecondStep";
 import { signInTexts } from "./texts";
 
 export default function SignInPage() {
   const t = useTexts(signInTexts);
-  const { instance, signed_in } = useSession();
+  const session: FullSession = useSession();
+  const { instance, signed_in } = session;
+  const take = useTakeSession();
   const [search] = useSearch();
   const go = useGo();
   const enter = useEnter();
@@ -19,12 +22,16 @@ export default function SignInPage() {
   // Read once: the address changes under this page while the next one is still loading.
   const [to] = useState(() => safeReturn(search["return_to"]));
   const submit = useSubmit(async () => {
-    enter(await api.post<Session>("/api/session", { email: email.trim(), password }), to);
+    const next = await api.post<FullSession>("/api/session", { email: email.trim(), password });
+    // The password was right; the code of the second factor is still to be given.
+    if (next.second_factor?.is_needed === true) take(next);
+    else enter(next, to);
   });
   useEffect(() => {
     if (signed_in) go(to, undefined, true);
     else if (instance.needs_setup) go("/setup", undefined, true);
   }, [signed_in, instance.needs_setup, to, go]);
+  if (!signed_in && session.second_factor?.is_needed === true) return <SecondStep to={to} />;
   return (
     <Frame
       title={t.signIn.title(instance.name)}
