@@ -35,7 +35,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 46] = [
+pub(crate) const MIGRATIONS: [Migration; 50] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -284,6 +284,26 @@ pub(crate) const MIGRATIONS: [Migration; 46] = [
         version: 20261124200200,
         name: "scheduled_prices",
         sql: include_str!("../../../migrations/20261124200200_scheduled_prices.sql"),
+    },
+    Migration {
+        version: 20261124300000,
+        name: "refunds_unsummed",
+        sql: include_str!("../../../migrations/20261124300000_refunds_unsummed.sql"),
+    },
+    Migration {
+        version: 20261124300100,
+        name: "margins",
+        sql: include_str!("../../../migrations/20261124300100_margins.sql"),
+    },
+    Migration {
+        version: 20261124300200,
+        name: "below_cost",
+        sql: include_str!("../../../migrations/20261124300200_below_cost.sql"),
+    },
+    Migration {
+        version: 20261124300300,
+        name: "channel_costs",
+        sql: include_str!("../../../migrations/20261124300300_channel_costs.sql"),
     },
     Migration {
         version: 20261124400000,

@@ -5,6 +5,7 @@
 
 mod check;
 mod cost;
+mod cost_history;
 mod edit;
 mod rows;
 mod types;
@@ -20,6 +21,7 @@ use trunkline_types::Timestamp;
 use crate::validation::{self, FieldError};
 
 pub use cost::{COST_MAX_MODELS, CostBook};
+pub use cost_history::{DatedCost, cost_at};
 pub use edit::{EditChannelError, add_credentials, edit, remove_credential, replace_credential};
 pub use types::{ChannelId, ChannelState, CredentialId};
 
