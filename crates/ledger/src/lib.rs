@@ -31,6 +31,7 @@ pub mod installation;
 pub mod journal;
 pub mod late_failures;
 pub mod losses;
+pub mod margins;
 mod operations;
 mod outcome;
 pub mod partitions;

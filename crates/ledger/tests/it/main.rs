@@ -21,6 +21,8 @@ mod lock_helpers;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod margins;
+#[cfg(test)]
 mod midnight;
 #[cfg(test)]
 mod model;

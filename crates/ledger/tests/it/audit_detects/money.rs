@@ -337,6 +337,26 @@ async fn sums_of_a_day_that_are_not_its_calls_and_refunds_are_found() {
 }
 
 #[tokio::test]
+async fn margins_of_a_day_that_are_not_the_sums_of_its_usage_are_found() {
+    for statement in [
+        "UPDATE ledger.margin_day SET paid = paid + 1 WHERE account_id = 1001 AND channel_id = -1",
+        "UPDATE ledger.margin_day SET cost = cost + 1 WHERE account_id = 0",
+        "UPDATE ledger.margin_day SET refunded = refunded + 1 WHERE account_id = 1000",
+        "UPDATE ledger.margin_day SET channel_id = 5 WHERE account_id = 0",
+        "UPDATE ledger.margin_day SET below_cost_loss = below_cost_loss + 1 WHERE account_id = 0",
+        "DELETE FROM ledger.margin_day WHERE account_id = 1001",
+    ] {
+        let statement = format!("SELECT ledger.sum_up(1000); {statement}");
+        detects(statement.leak(), &["margin_day_disagrees"]).await;
+    }
+    detects(
+        "INSERT INTO ledger.refund_unsummed SELECT request_id, at, amount FROM ledger.transfer WHERE kind = 'refund'",
+        &["margin_day_disagrees"],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn an_account_that_was_not_told_of_its_low_balance_is_found() {
     detects(
         "UPDATE ledger.account SET low_balance_nanos = 1000000 WHERE id = 1001",
