@@ -3,4 +3,5 @@
 
 mod buffers;
 mod logs;
+mod margins;
 mod price;
