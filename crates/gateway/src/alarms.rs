@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use trunkline_db::bus::Health;
 use trunkline_edge::obstacles::Obstacle;
 use trunkline_ledger::losses::LossKind;
+use trunkline_ledger::margins::BelowCost;
 use trunkline_limits::Mode;
 use trunkline_store::alarms::Condition;
 use trunkline_types::Money;
@@ -17,6 +18,8 @@ use crate::services::Services;
 const MAX_OUTBOX_SECONDS: i64 = 120;
 /// Calls of a day that may lose their outcome.
 const MAX_UNBILLED_CALLS: i64 = 50;
+/// Characters of an alarm's subject.
+const MAX_SUBJECT: usize = 200;
 
 /// What one account may lose in a day before the operator hears of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,12 +40,16 @@ pub fn conditions(
 ) -> Vec<Condition> {
     let mut found = of_node(services, node);
     found.extend(of_channels(services, node));
-    found.extend(
-        at_risk
-            .map(|at_risk| of_money(at_risk, limits))
-            .into_iter()
-            .flatten(),
-    );
+    if let Some(at_risk) = at_risk {
+        found.extend(of_money(at_risk, limits));
+        let registry = services.channels.load_full();
+        let name = |id: i64| {
+            let mut channels = registry.channels();
+            let channel = channels.find(|one| one.row.id.number() == id);
+            channel.map_or_else(|| format!("channel {id}"), |one| one.row.name.clone())
+        };
+        found.extend(at_risk.below_cost.iter().map(|of| below_cost(of, &name)));
+    }
     let waiting = &services.account_api.event_hub.counts.waiting_seconds;
     if waiting.load(Ordering::Relaxed) > MAX_OUTBOX_SECONDS {
         found.push(of_all(
@@ -159,6 +166,18 @@ fn of_money(at_risk: &MoneyAtRisk, limits: AlarmLimits) -> Vec<Condition> {
     found
 }
 
+/// Its subject is a channel and a model, as far as the name of an alarm's subject may be long.
+fn below_cost(of: &BelowCost, channel: &impl Fn(i64) -> String) -> Condition {
+    let channel = channel(of.channel);
+    let subject = format!("{} at {channel}", of.model);
+    let subject: String = subject.chars().take(MAX_SUBJECT).collect();
+    let summary = format!(
+        "{} calls of today were sold {} USD below the price list of the channel: see Margins in the console.",
+        of.calls, of.loss
+    );
+    of_all("sold_below_cost", &subject, summary)
+}
+
 fn of_one(name: &'static str, subject: &str, node: &str, summary: String) -> Condition {
     Condition {
         name,
@@ -201,7 +220,32 @@ mod tests {
                 overdue,
                 overdue_amount: Money::from_nanos(overdue),
             },
+            below_cost: Vec::new(),
         }
+    }
+
+    #[test]
+    fn an_operator_hears_which_model_is_sold_below_the_cost_of_which_channel() {
+        let of = BelowCost {
+            channel: 7,
+            model: "m".repeat(300),
+            calls: 3,
+            loss: Money::from_nanos(1_500_000_000),
+        };
+        let found = below_cost(&of, &|id| format!("number {id}"));
+        assert_eq!((found.name, found.node.as_str()), ("sold_below_cost", ""));
+        assert_eq!(found.subject.chars().count(), MAX_SUBJECT);
+        let short = BelowCost {
+            model: "gpt-5".to_owned(),
+            ..of
+        };
+        let found = below_cost(&short, &|id| format!("number {id}"));
+        assert_eq!(found.subject, "gpt-5 at number 7");
+        assert!(
+            found
+                .summary
+                .starts_with("3 calls of today were sold 1.5 USD below")
+        );
     }
 
     #[test]

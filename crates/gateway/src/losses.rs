@@ -6,6 +6,7 @@ use trunkline_db::DbError;
 use trunkline_edge::prometheus::Page;
 use trunkline_ledger::holds::{self, OpenHolds};
 use trunkline_ledger::losses::{self, KindLosses, LossTotals};
+use trunkline_ledger::margins::{self, BelowCost};
 use trunkline_types::Money;
 
 use crate::services::Services;
@@ -15,6 +16,8 @@ use crate::services::Services;
 pub struct MoneyAtRisk {
     pub losses: Vec<KindLosses>,
     pub holds: OpenHolds,
+    /// Calls of today that were sold below their cost, by channel and model.
+    pub below_cost: Vec<BelowCost>,
 }
 
 /// Reads today's losses and the open holds of all accounts, for metrics and alarms.
@@ -22,6 +25,7 @@ pub async fn measure_losses(services: &Services) -> Result<Arc<MoneyAtRisk>, DbE
     let at_risk = Arc::new(MoneyAtRisk {
         losses: losses::today(&services.data).await?,
         holds: holds::open(&services.data).await?,
+        below_cost: margins::below_cost_today(&services.data).await?,
     });
     services.losses.store(Some(Arc::clone(&at_risk)));
     Ok(at_risk)
