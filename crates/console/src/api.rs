@@ -14,6 +14,7 @@ mod email_requests;
 mod emails;
 mod health;
 mod invitations;
+mod margins;
 mod members;
 mod oidc;
 mod operator;

@@ -98,6 +98,7 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(calls::show))
         .merge(channel_routes())
         .merge(money_routes())
+        .merge(super::margins::routes())
         .routes(routes!(instance::alarms))
         .routes(routes!(instance::settings))
         .routes(routes!(instance::trial))

@@ -13,6 +13,8 @@ mod fake_catalog;
 #[cfg(test)]
 mod http_contract;
 #[cfg(test)]
+mod margins;
+#[cfg(test)]
 mod onboarding;
 #[cfg(test)]
 mod operator;

@@ -60,6 +60,8 @@ pub(crate) struct CallSpec {
     pub(crate) attempts: Value,
     pub(crate) warnings: Vec<String>,
     pub(crate) price_version: [u8; 32],
+    /// What it costs the operator, in nano-USD; none if that is not known.
+    pub(crate) cost: Option<i64>,
 }
 
 impl Browser {
@@ -93,6 +95,7 @@ impl Default for CallSpec {
             attempts: json!([{ "channel": 7, "status": 200, "error": null, "ms": 812 }]),
             warnings: Vec::new(),
             price_version: [7; 32],
+            cost: Some(987_654),
         }
     }
 }
@@ -182,6 +185,21 @@ impl CustomerConsole {
     }
 
     pub(crate) async fn sign_in(&self, account: AccountId, role: Role, fresh: bool) -> Browser {
+        self.person(account, role, fresh, false).await
+    }
+
+    /// An operator, who owns an organisation too.
+    pub(crate) async fn operator(&self, account: AccountId) -> Browser {
+        self.person(account, Role::Owner, true, true).await
+    }
+
+    async fn person(
+        &self,
+        account: AccountId,
+        role: Role,
+        fresh: bool,
+        is_operator: bool,
+    ) -> Browser {
         let token = Token::fresh(&SystemRandom).unwrap();
         let email = format!("{}-{}@example.com", role.as_str(), self.number());
         let mut tx = self.people.begin().await.unwrap();
@@ -190,7 +208,7 @@ impl CustomerConsole {
             name: "Ada",
             password: None,
             is_verified: true,
-            is_operator: false,
+            is_operator,
         };
         let person = people::create_person(&mut tx, &new).await.unwrap().unwrap();
         assert!(
@@ -246,7 +264,7 @@ impl CustomerConsole {
                 .with(Bucket::PlainOutput, 5),
             units: spec.units,
             tier: Some("standard".to_owned()),
-            cost: Some(Money::from_nanos(987_654)),
+            cost: spec.cost.map(Money::from_nanos),
             attempts: spec.attempts,
             warnings: spec.warnings,
             ..Detail::nothing(spec.outcome)
