@@ -52,9 +52,9 @@ export async function operatorWalk(browser, name = "light-1440") {
 
 /** Six digits of an authenticator app. */
 function totp(secret, at = Date.now()) {
-  const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
   const bits = [...secret.replace(/=+$/, "")]
-    .map((letter) => letters.indexOf(letter).toString(2).padStart(5, "0"))
+    .map((digit) => alphabet.indexOf(digit).toString(2).padStart(5, "0"))
     .join("");
   const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
   const counter = Buffer.alloc(8);

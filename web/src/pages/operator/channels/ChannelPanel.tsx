@@ -120,7 +120,7 @@ function Spend({ channel }: { channel: Channel }) {
   ];
   return (
     <PanelSection
-      title={o.revenue}
+      title={t.spend}
       aside={
         <Link href={`/operator/margins?channel=${channel.id}&by=model`} className="text-accent-ink hover:underline">
           {t.margins}

@@ -71,7 +71,7 @@ export function Credentials({
               {texts.credentialStates[one.state]}
               {one.state === "cooling_down" && one.cool_until !== null && (
                 <>
-                  {" "}
+                  {", "}
                   {t.until} <When at={one.cool_until} />
                 </>
               )}

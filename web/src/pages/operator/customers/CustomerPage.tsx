@@ -24,7 +24,7 @@ import {
 } from "@/kit";
 import { isNothing } from "@/kit/records/money";
 import { Facts } from "@/kit/records/parts";
-import { useTexts } from "@/text";
+import { locale, useLanguage, useTexts } from "@/text";
 import { OperatorPage, percentText, StateBadge, useIsAdmitted, useMay } from "../shared";
 import { operatorTexts } from "../texts";
 import { type CustomerAct, CustomerDialogs } from "./CustomerDialogs";
@@ -173,6 +173,7 @@ function Actions({ customer, onAct }: { customer: CustomerDetail; onAct: (act: C
 function Figures({ customer }: { customer: CustomerDetail | undefined }) {
   const t = useTexts(customersTexts).one;
   const o = useTexts(operatorTexts);
+  const lang = locale(useLanguage());
   if (customer === undefined) {
     return (
       <Stats>
@@ -201,7 +202,7 @@ function Figures({ customer }: { customer: CustomerDetail | undefined }) {
       <Stat
         label={t.revenue30}
         value={<Money usd={month.revenue_usd} kind="balance" />}
-        hint={`${o.calls} ${month.calls}`}
+        hint={`${o.calls} ${format.count(month.calls, lang)}`}
       />
       <Stat
         label={t.margin30}
@@ -209,14 +210,19 @@ function Figures({ customer }: { customer: CustomerDetail | undefined }) {
         value={<Money usd={month.margin_usd} kind="balance" />}
         hint={percentText(month.margin_percent)}
       />
-      <Stat label={t.errors30} value={percentText(month.error_percent)} hint={`${o.failed} ${month.failed_calls}`} />
+      <Stat
+        label={t.errors30}
+        value={percentText(month.error_percent)}
+        hint={`${o.failed} ${format.count(month.failed_calls, lang)}`}
+      />
     </Stats>
   );
 }
 
 function Profile({ customer }: { customer: CustomerDetail }) {
   const t = useTexts(customersTexts).one;
-  const limit = (value: number | null) => (value === null ? t.unlimited : value.toLocaleString());
+  const lang = locale(useLanguage());
+  const limit = (value: number | null) => (value === null ? t.unlimited : format.count(value, lang));
   const low = customer.low_balance_usd;
   return (
     <Card title={t.profile}>

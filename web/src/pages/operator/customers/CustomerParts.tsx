@@ -11,6 +11,7 @@ import {
   type Outcome,
   type StatementLine,
 } from "@/api";
+import { appTexts } from "@/app/texts";
 import {
   Badge,
   Button,
@@ -31,12 +32,14 @@ import {
   When,
 } from "@/kit";
 import { isNothing } from "@/kit/records/money";
+import { wordIn } from "@/kit/records/texts";
 import { locale, useLanguage, useTexts } from "@/text";
 import { ActDialog, useMay } from "../shared";
 import { customersTexts } from "./texts";
 
 export function CustomerMembers({ customer }: { customer: CustomerDetail }) {
   const t = useTexts(customersTexts).one;
+  const roles = useTexts(appTexts).roles;
   return (
     <Section title={t.members}>
       <ul className="rounded-card border border-line bg-surface">
@@ -46,7 +49,7 @@ export function CustomerMembers({ customer }: { customer: CustomerDetail }) {
               <span className="block truncate font-medium">{member.name === "" ? member.email : member.name}</span>
               {member.name !== "" && <span className="block truncate text-xs text-ink-3">{member.email}</span>}
             </span>
-            <Badge>{member.role}</Badge>
+            <Badge>{wordIn(roles, member.role)}</Badge>
             <span className="w-40 shrink-0 text-right text-xs text-ink-3">
               {member.last_seen_at === null ? (
                 t.never
@@ -242,7 +245,7 @@ export function CustomerStatement({ id }: { id: number }) {
       primary: true,
       cell: (row) => (
         <span className="flex min-w-0 items-center gap-2">
-          {row.kind}
+          {wordIn(t.kinds, row.kind)}
           {row.request_id !== null && <Id value={row.request_id} />}
         </span>
       ),

@@ -87,18 +87,20 @@ function ModelPrices() {
   ];
   return (
     <>
-      <Input
-        type="search"
-        aria-label={t.search}
-        placeholder={t.search}
-        before={<Search aria-hidden />}
-        className="mb-4 sm:w-80!"
-        value={word}
-        onChange={(event) => {
-          setWord(event.target.value);
-          setSearch({ q: event.target.value.trim() });
-        }}
-      />
+      <div className="mb-4">
+        <Input
+          type="search"
+          aria-label={t.search}
+          placeholder={t.search}
+          before={<Search aria-hidden />}
+          className="sm:w-80!"
+          value={word}
+          onChange={(event) => {
+            setWord(event.target.value);
+            setSearch({ q: event.target.value.trim() });
+          }}
+        />
+      </div>
       <DataTable
         label={t.tabs.prices}
         columns={columns}

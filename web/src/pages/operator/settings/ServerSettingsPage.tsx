@@ -32,15 +32,17 @@ export default function ServerSettingsPage() {
   ];
   return (
     <OperatorPage title={t.title} lead={t.lead}>
-      <Input
-        type="search"
-        aria-label={t.search}
-        placeholder={t.search}
-        before={<Search aria-hidden />}
-        className="mb-4 sm:w-80!"
-        value={word}
-        onChange={(event) => setWord(event.target.value)}
-      />
+      <div className="mb-4">
+        <Input
+          type="search"
+          aria-label={t.search}
+          placeholder={t.search}
+          before={<Search aria-hidden />}
+          className="sm:w-80!"
+          value={word}
+          onChange={(event) => setWord(event.target.value)}
+        />
+      </div>
       <DataTable
         label={t.title}
         columns={columns}
