@@ -30,6 +30,11 @@ export const routes: RouteEntry[] = [
   { path: "/wallet", frame: "console", page: () => import("@/pages/wallet/WalletPage") },
   { path: "/members", frame: "console", page: () => import("@/pages/members/MembersPage") },
   { path: "/settings", frame: "console", page: () => import("@/pages/settings/SettingsPage") },
+  {
+    path: "/settings/second-factor",
+    frame: "console",
+    page: () => import("@/pages/operator/security/SecondFactorPage"),
+  },
   { path: "/operator", frame: "console", page: () => import("@/pages/operator/overview/OverviewPage") },
   { path: "/operator/customers", frame: "console", page: () => import("@/pages/operator/customers/CustomersPage") },
   { path: "/operator/customers/$id", frame: "console", page: () => import("@/pages/operator/customers/CustomerPage") },

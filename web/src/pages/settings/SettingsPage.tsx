@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
-import { type AccountRef, ApiError, api, type Session } from "@/api";
+import { type AccountRef, ApiError, api, type FullSession, type Session } from "@/api";
 import { SESSION_KEY, useRight, useSession } from "@/app/session";
 import { appTexts } from "@/app/texts";
 import { setTheme, type ThemeChoice, useTheme } from "@/app/theme";
@@ -13,6 +13,7 @@ import { settingsTexts } from "./texts";
 
 export default function SettingsPage() {
   const t = useTexts(settingsTexts);
+  const session: FullSession = useSession();
   return (
     <Page title={t.title} lead={t.lead}>
       <div className="divide-y divide-line">
@@ -28,6 +29,18 @@ export default function SettingsPage() {
         <Part title={t.password} text={t.passwordText}>
           <Password />
         </Part>
+        {session.second_factor != null && (
+          <Part title={t.secondFactor} text={t.secondFactorText}>
+            <div className="flex items-center gap-3">
+              <Badge tone={session.second_factor.is_enabled ? "ok" : "neutral"}>
+                {session.second_factor.is_enabled ? t.secondFactorOn : t.secondFactorOff}
+              </Badge>
+              <Button href="/settings/second-factor">
+                {session.second_factor.is_enabled ? t.secondFactorManage : t.secondFactorSetUp}
+              </Button>
+            </div>
+          </Part>
+        )}
         <Part title={t.look} text={t.lookText}>
           <Look />
         </Part>
