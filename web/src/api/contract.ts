@@ -14,7 +14,6 @@ export type Invitation = Schemas["Invitation"];
 export type AccountRoutes = Schemas["AccountRoutes"];
 export type Key = Schemas["Key"];
 export type LedgerLine = Schemas["LedgerLine"];
-export type Email = Schemas["Email"];
 export type LogDetail = Schemas["LogDetail"];
 export type LogRow = Schemas["LogRow"];
 export type KeyWithSecret = Schemas["KeyWithSecret"];

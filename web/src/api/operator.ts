@@ -120,7 +120,7 @@ export interface CustomerKey {
   group: string | null;
   created_at: string;
   expires_at: string | null;
-  calls_30_days: number;
+  last_used_at: string | null;
   spent_30_days_usd: string;
 }
 export interface StatementLine {
@@ -130,8 +130,8 @@ export interface StatementLine {
   trial_usd: string;
   paid_after_usd: string;
   trial_after_usd: string;
-  request_id: string | null;
-  details: unknown;
+  request_id: string;
+  details: string;
 }
 
 export interface OperatorCall {
@@ -154,6 +154,7 @@ export interface OperatorCallDetail extends OperatorCall {
   measured: { name: string; count: number }[];
   warnings: string[];
   price_version: string;
+  estimated: boolean;
   attempts: {
     channel_id: number | null;
     channel: string | null;
@@ -176,7 +177,7 @@ interface ChannelSums {
   calls: number;
   failed_calls: number;
   cost_usd: string;
-  revenue_usd: string;
+  charged_usd: string;
 }
 export interface Channel {
   id: number;
@@ -199,8 +200,8 @@ export interface Channel {
   revision: number;
   models_not_sold: string[];
   credentials: Credential[];
-  today: ChannelSums;
-  last_7_days: ChannelSums;
+  /** Null if it took no call. */
+  last_24_hours: ChannelSums | null;
 }
 export interface Provider {
   name: string;
@@ -291,7 +292,7 @@ export interface PriceRevision {
   created_at: string;
 }
 export interface PriceRevisionDetail extends PriceRevision {
-  models: number;
+  models: string[];
   prices: PriceDifference[];
   groups: GroupDifference[];
 }
@@ -403,6 +404,17 @@ export interface Dispute {
   customer_state: CustomerState | null;
 }
 
+/** An email that was not sent, with its link. */
+export interface Email {
+  id: string;
+  to: string;
+  kind: "verify" | "reset" | "invitation";
+  created_at: string;
+  expires_at: string;
+  link: string;
+  state: "waiting" | "sent" | "failed" | "kept";
+  last_error: string | null;
+}
 export interface Alarm {
   name: string;
   subject: string;
@@ -425,7 +437,7 @@ export interface Code {
   redeemed_at: string | null;
 }
 export interface TrialRules {
-  trial: { amount_usd: string; days: number; per_day: number | null } | null;
+  trial: { amount_usd: string; days: number; per_day: number } | null;
   granted_today: number;
   granted_30_days: number;
   granted_30_days_usd: string;
@@ -455,5 +467,4 @@ export interface Action {
   before: Record<string, unknown> | null;
   after: Record<string, unknown> | null;
   reason: string | null;
-  request_id: string | null;
 }

@@ -9,7 +9,6 @@ import {
   DataTable,
   Dialog,
   Empty,
-  Id,
   Input,
   Link,
   Menu,
@@ -166,7 +165,6 @@ function ActionDialog({ action, onClose }: { action: Action; onClose: () => void
           },
           { name: t.facts.subject, value: action.subject },
           { name: t.facts.reason, value: action.reason ?? "–" },
-          { name: t.facts.request, value: action.request_id === null ? "–" : <Id value={action.request_id} /> },
         ]}
       />
       <div className="mt-4 grid gap-4 sm:grid-cols-2">

@@ -59,9 +59,9 @@ export function ChannelForm({ channel, onClose }: { channel: Channel | null; onC
       // What is not set is left out of a new one.
       const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
       const made = await api.post<Channel>("/api/operator/channels", {
-        ...given,
         name: name.trim(),
         provider,
+        fields: given,
         credentials: [{ label: FIRST_LABEL, secret }],
       });
       toast(t.added(made.name));

@@ -1,8 +1,23 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { CircleAlert, CircleCheck } from "lucide-react";
 import { useState } from "react";
-import { api, type Channel, type ChannelTest } from "@/api";
-import { Badge, Button, Code, format, Link, Money, Num, Problem, SidePanel, toast, useGo, useParam } from "@/kit";
+import { api, type Channel, type ChannelTest, type Margins } from "@/api";
+import {
+  Badge,
+  Button,
+  Code,
+  format,
+  Link,
+  Money,
+  Num,
+  Problem,
+  SidePanel,
+  toast,
+  useGo,
+  useNow,
+  useParam,
+} from "@/kit";
+import { dayOf, daysOfPreset } from "@/kit/records/days";
 import { Facts, PanelSection, PanelSkeleton } from "@/kit/records/parts";
 import { locale, useLanguage, useTexts } from "@/text";
 import { ActDialog, useIsAdmitted, useMay } from "../shared";
@@ -80,7 +95,7 @@ export default function ChannelPanel() {
             lead={texts.drainDialog.lead}
             hasReason={false}
             tone="danger"
-            consequence={texts.drainDialog.act(format.count(data.today.calls, lang))}
+            consequence={texts.drainDialog.act(format.count(data.last_24_hours?.calls ?? 0, lang))}
             onAct={async () => take(await api.post<Channel>(`${path}/drain`))}
           />
         </>
@@ -114,9 +129,33 @@ function ChannelFacts({ channel }: { channel: Channel }) {
 function Spend({ channel }: { channel: Channel }) {
   const t = useTexts(channelsTexts).one;
   const o = useTexts(operatorTexts);
+  const today = dayOf(new Date(useNow()));
+  const query = { ...daysOfPreset("7d", today), channel: channel.id, group_by: "channel" };
+  const week = useQuery({
+    queryKey: ["operator", "margins", "channel", query],
+    queryFn: ({ signal }) => api.get<Margins>("/api/operator/margins", { query, signal }),
+  });
+  const day = channel.last_24_hours;
+  const totals = week.data?.totals;
   const periods = [
-    { name: t.today, sums: channel.today },
-    { name: t.week, sums: channel.last_7_days },
+    {
+      name: t.day,
+      calls: day?.calls ?? 0,
+      failed: day?.failed_calls ?? 0,
+      cost: day?.cost_usd ?? "0",
+      sale: day?.charged_usd ?? "0",
+    },
+    ...(totals === undefined
+      ? []
+      : [
+          {
+            name: t.week,
+            calls: totals.calls,
+            failed: totals.failed_calls,
+            cost: totals.cost_usd,
+            sale: totals.revenue_usd,
+          },
+        ]),
   ];
   return (
     <PanelSection
@@ -139,22 +178,22 @@ function Spend({ channel }: { channel: Channel }) {
           </tr>
         </thead>
         <tbody>
-          {periods.map(({ name, sums }) => (
+          {periods.map(({ name, calls, failed, cost, sale }) => (
             <tr key={name} className="[&>td]:py-1 [&>td]:text-right">
               <th scope="row" className="font-normal">
                 {name}
               </th>
               <td>
-                <Num value={sums.calls} />
+                <Num value={calls} />
               </td>
               <td>
-                <Num value={sums.failed_calls} />
+                <Num value={failed} />
               </td>
               <td>
-                <Money usd={sums.cost_usd} kind="balance" />
+                <Money usd={cost} kind="balance" />
               </td>
               <td>
-                <Money usd={sums.revenue_usd} kind="balance" />
+                <Money usd={sale} kind="balance" />
               </td>
             </tr>
           ))}

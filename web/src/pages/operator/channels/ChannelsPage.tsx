@@ -62,27 +62,35 @@ export default function ChannelsPage() {
       width: 90,
       cell: (row) => <Num value={Object.keys(row.models).length} />,
     },
-    { id: "today", head: t.columns.today, align: "right", width: 110, cell: (row) => <Num value={row.today.calls} /> },
+    {
+      id: "today",
+      head: t.columns.today,
+      align: "right",
+      width: 110,
+      cell: (row) => <Num value={row.last_24_hours?.calls ?? 0} />,
+    },
     {
       id: "errors",
       head: t.columns.errors,
       align: "right",
       width: 120,
-      cell: (row) => <span className="num">{share(row.today.failed_calls, row.today.calls, lang)}</span>,
+      cell: (row) => (
+        <span className="num">{share(row.last_24_hours?.failed_calls ?? 0, row.last_24_hours?.calls ?? 0, lang)}</span>
+      ),
     },
     {
       id: "cost",
       head: t.columns.cost,
       align: "right",
       width: 130,
-      cell: (row) => <Money usd={row.last_7_days.cost_usd} kind="balance" />,
+      cell: (row) => <Money usd={row.last_24_hours?.cost_usd ?? "0"} kind="balance" />,
     },
     {
       id: "revenue",
       head: t.columns.revenue,
       align: "right",
       width: 140,
-      cell: (row) => <Money usd={row.last_7_days.revenue_usd} kind="balance" />,
+      cell: (row) => <Money usd={row.last_24_hours?.charged_usd ?? "0"} kind="balance" />,
     },
   ];
   const add = may && (

@@ -152,7 +152,7 @@ function Trial() {
           />
           <Stat
             label={t.perDay}
-            value={data.trial.per_day === null ? t.noLimit : <Num value={data.trial.per_day} />}
+            value={data.trial.per_day === 0 ? t.noLimit : <Num value={data.trial.per_day} />}
             hint=""
           />
           <Stat label={t.today} value={<Num value={data.granted_today} />} hint="" />

@@ -23,7 +23,6 @@ import {
   Id,
   Link,
   Money,
-  Num,
   OutcomeBadge,
   Section,
   Textarea,
@@ -33,7 +32,7 @@ import {
 } from "@/kit";
 import { isNothing } from "@/kit/records/money";
 import { wordIn } from "@/kit/records/texts";
-import { locale, useLanguage, useTexts } from "@/text";
+import { useTexts } from "@/text";
 import { ActDialog, useMay } from "../shared";
 import { customersTexts } from "./texts";
 
@@ -80,7 +79,6 @@ const keyTones: Record<CustomerKey["state"], Tone> = {
 
 export function CustomerKeys({ id }: { id: number }) {
   const t = useTexts(customersTexts).one;
-  const lang = locale(useLanguage());
   const may = useMay("customers.write");
   const client = useQueryClient();
   const [turning, setTurning] = useState<CustomerKey | null>(null);
@@ -109,11 +107,10 @@ export function CustomerKeys({ id }: { id: number }) {
       cell: (row) => <Badge tone={keyTones[row.state]}>{t.keyStates[row.state]}</Badge>,
     },
     {
-      id: "calls",
-      head: t.keyColumns.calls,
-      align: "right",
-      width: 120,
-      cell: (row) => <Num value={row.calls_30_days} />,
+      id: "used",
+      head: t.keyColumns.used,
+      width: 140,
+      cell: (row) => (row.last_used_at === null ? t.never : <When at={row.last_used_at} />),
     },
     {
       id: "spent",
@@ -151,7 +148,7 @@ export function CustomerKeys({ id }: { id: number }) {
         retry={() => void refetch()}
         rowKey={(row) => row.id}
         skeletonRows={3}
-        cardFields={["name", "state", "calls", "spent", "act"]}
+        cardFields={["name", "state", "used", "spent", "act"]}
         empty={<Empty icon={<KeyRound aria-hidden />} title={t.noKeys} text={t.noKeysText} className="py-8!" />}
       />
       <ActDialog
@@ -160,7 +157,7 @@ export function CustomerKeys({ id }: { id: number }) {
         title={isOn ? t.disableKeyTitle(turning?.name ?? "") : t.enableKeyTitle(turning?.name ?? "")}
         {...(isOn ? { lead: t.disableKeyLead } : {})}
         tone={isOn ? "danger" : "primary"}
-        consequence={isOn ? t.disableKeyDo(format.count(turning?.calls_30_days ?? 0, lang)) : t.enableKeyDo}
+        consequence={isOn ? t.disableKeyDo(format.money(turning?.spent_30_days_usd ?? "0", "balance")) : t.enableKeyDo}
         onAct={async (reason) => {
           if (turning === null) return;
           const word = isOn ? "disable" : "enable";
@@ -246,7 +243,11 @@ export function CustomerStatement({ id }: { id: number }) {
       cell: (row) => (
         <span className="flex min-w-0 items-center gap-2">
           {wordIn(t.kinds, row.kind)}
-          {row.request_id !== null && <Id value={row.request_id} />}
+          {row.details === "" ? (
+            <Id value={row.request_id} />
+          ) : (
+            <span className="truncate font-normal text-ink-3">{row.details}</span>
+          )}
         </span>
       ),
     },

@@ -17,7 +17,8 @@ import {
   useParam,
   When,
 } from "@/kit";
-import { isNothing, readTypedUsd } from "@/kit/records/money";
+import { usdOf } from "@/kit/format";
+import { isNothing, nano, readTypedUsd } from "@/kit/records/money";
 import { Facts, PanelSection, PanelSkeleton } from "@/kit/records/parts";
 import { wordIn } from "@/kit/records/texts";
 import { useTexts } from "@/text";
@@ -132,9 +133,9 @@ function PaymentFacts({ payment }: { payment: OperatorPaymentDetail }) {
 function Refund({ payment, onClose }: { payment: OperatorPaymentDetail; onClose: () => void }) {
   const t = useTexts(paymentsTexts).refund;
   const client = useQueryClient();
-  const [typed, setTyped] = useState(payment.refundable_usd);
+  const [typed, setTyped] = useState(() => wholeCents(payment.refundable_usd));
   const amount = readTypedUsd(typed);
-  const isReady = amount !== null && !isNothing(amount);
+  const isReady = amount !== null && !isNothing(amount) && wholeCents(amount) === amount;
   return (
     <ActDialog
       open
@@ -152,9 +153,15 @@ function Refund({ payment, onClose }: { payment: OperatorPaymentDetail; onClose:
         toast(t.done);
       }}
     >
-      <Field label={t.amount} error={typed !== "" && amount === null ? t.wrong : undefined}>
+      <Field label={t.amount} error={typed !== "" && !isReady ? t.wrong : undefined}>
         <Input before="$" inputMode="decimal" mono value={typed} onChange={(event) => setTyped(event.target.value)} />
       </Field>
     </ActDialog>
   );
+}
+
+/** Providers move whole cents; what is left of a cent stays in the wallet. */
+function wholeCents(usd: string): string {
+  const nanos = nano(usd);
+  return usdOf(nanos - (nanos % 10_000_000n));
 }

@@ -10,10 +10,17 @@ import { PreviewDialog } from "./PreviewDialog";
 import { isEach, picoOfUsd, raised, usdOfPico } from "./pico";
 import { pricesTexts } from "./texts";
 
+interface ServingChannel {
+  id: number;
+  name: string;
+  upstream_model: string;
+  /** Its price list; null if it has none. */
+  cost: { currency?: unknown; models?: Record<string, Record<string, number>> } | null;
+}
 interface ModelDetail {
   name: string;
   entry: Record<string, unknown>;
-  channels: { id: number; name: string; cost: Record<string, string> | null }[];
+  channels: ServingChannel[];
 }
 
 /** The prices of one model, to be changed with a preview. */
@@ -147,10 +154,10 @@ function Channels({ channels }: { channels: ModelDetail["channels"] }) {
               {channel.name}
             </Link>
             <p className="text-xs text-ink-3">
-              {channel.cost === null
+              {costOf(channel).length === 0
                 ? t.noCost
-                : Object.entries(channel.cost)
-                    .map(([face, usd]) => `${t.cost} ${wordIn(texts.faces, face)}: $${usd} ${texts.perMillion}`)
+                : costOf(channel)
+                    .map(({ face, text }) => `${wordIn(texts.faces, face)} ${text}`)
                     .join(" · ")}
             </p>
           </li>
@@ -159,4 +166,14 @@ function Channels({ channels }: { channels: ModelDetail["channels"] }) {
       </ul>
     </PanelSection>
   );
+}
+
+/** What a channel's price list says of the model, in its own currency. */
+function costOf(channel: ServingChannel): { face: string; text: string }[] {
+  const prices = channel.cost?.models?.[channel.upstream_model] ?? {};
+  const currency = String(channel.cost?.currency ?? "");
+  return Object.entries(prices).map(([face, pico]) => ({
+    face,
+    text: `${usdOfPico(pico, face)} ${currency}${isEach(face) ? "" : " / 1M"}`,
+  }));
 }
