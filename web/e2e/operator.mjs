@@ -103,17 +103,31 @@ class Walk {
     await scope.getByLabel(label, { exact: true }).first().fill(text);
   }
 
-  /** Presses the button of a dialog that acts; the password is given once more if it is asked for. */
+  /** Presses the button of a dialog that acts, and waits until it is gone. */
   async act(name) {
-    await this.click("button", name, this.page.getByRole("dialog").last());
-    const asked = this.page.getByRole("dialog", { name: "Confirm your identity" });
-    const done = this.page.getByRole("dialog").last().waitFor({ state: "hidden" });
-    await Promise.race([done, asked.waitFor().catch(() => {})]);
-    if (await asked.isVisible()) {
-      await asked.getByLabel("Password").fill(PASSWORD);
-      await asked.getByRole("button", { name: "Confirm" }).click();
-    }
-    await this.page.getByRole("dialog").last().waitFor({ state: "hidden" });
+    const exact = typeof name === "string" ? { name, exact: true } : { name };
+    const button = this.page.getByRole("dialog").getByRole("button", exact).last();
+    this.clicks += 1;
+    await button.click();
+    await this.stepUp(button.waitFor({ state: "hidden" }));
+    await button.waitFor({ state: "hidden" });
+  }
+
+  /** Gives the password once more, if it is asked for before something else is done. */
+  async stepUp(done) {
+    const dialog = this.page.getByRole("dialog", { name: "Confirm your identity" });
+    const asked = dialog.waitFor().then(
+      () => true,
+      () => false,
+    );
+    const settled = done.then(
+      () => false,
+      () => false,
+    );
+    if (!(await Promise.race([asked, settled]))) return;
+    await dialog.getByLabel("Password").fill(PASSWORD);
+    await dialog.getByRole("button", { name: "Confirm" }).click();
+    await dialog.waitFor({ state: "hidden" });
   }
 
   /** From the rail, as a person goes. */
@@ -163,6 +177,7 @@ class Walk {
     await page.goto(`${this.dev.dash_url}/operator`);
     await this.click("link", "Set up now");
     await this.click("button", "Set up");
+    await this.stepUp(page.locator("pre").first().waitFor());
     const secret = (await page.locator("pre").first().textContent()).trim();
     await this.fill("Code", totp(secret));
     await this.click("button", "Turn on");
@@ -226,6 +241,7 @@ async function customerToPaidCall(walk) {
   await walk.click("menuitem", "Invite a member");
   await walk.fill("Email", CUSTOMER);
   await walk.click("button", "Create invitation");
+  await walk.stepUp(page.locator("pre").last().waitFor());
   const link = (await page.locator("pre").last().textContent()).trim();
   await walk.click("button", "Done");
   // The customer, in a browser of their own.
@@ -233,7 +249,7 @@ async function customerToPaidCall(walk) {
   await theirs.goto(link);
   await walk.fill("Your name", "Cora", theirs);
   await walk.fill("Password", PASSWORD, theirs);
-  await theirs.getByRole("button", { name: /Join|Accept/ }).click();
+  await theirs.getByRole("button", { name: "Join", exact: true }).click();
   await theirs.getByRole("heading", { level: 1 }).waitFor();
   await theirs.goto(`${dev.dash_url}/wallet`);
   await walk.fill("Amount in USD", "20", theirs);
