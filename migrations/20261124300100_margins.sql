@@ -55,7 +55,7 @@ CROSS JOIN LATERAL (
     SELECT u.outcome IN ('complete', 'client_gone', 'balance_exhausted', 'accepted') AS is_delivered
 ) AS d;
 
--- What waits, as it will be added: calls and refunds, each in the three kinds of rows.
+-- What waits, as it will be added: calls, refunds and late failures, each in the three kinds of rows.
 CREATE VIEW ledger.margin_unsummed AS
 SELECT a.account_id, p.day, a.channel_id, a.model, a.group_name, p.calls, p.failed, p.paid, p.trial, p.refunded, p.cost,
     p.uncosted_calls, p.uncosted_sale, p.estimated_calls, p.estimated_cost, p.below_cost_calls, p.below_cost_loss
@@ -68,9 +68,9 @@ FROM (SELECT c.account_id, c.day, c.channel_id, c.model, c.group_name, 1 AS call
           SELECT * FROM ledger.margin_call AS one WHERE one.request_id = w.request_id OFFSET 0
       ) AS c
       UNION ALL
-      SELECT c.account_id, (r.at AT TIME ZONE 'UTC')::date, c.channel_id, c.model, c.group_name, 0, 0, 0, 0, r.amount, 0,
-          0, CASE WHEN c.is_uncosted THEN -r.amount ELSE 0 END, 0, 0, 0, 0
-      FROM ledger.refund_unsummed AS r
+      SELECT c.account_id, (r.at AT TIME ZONE 'UTC')::date, c.channel_id, c.model, c.group_name, 0, r.failed, 0, 0,
+          r.amount, 0, 0, CASE WHEN c.is_uncosted THEN -r.amount ELSE 0 END, 0, 0, 0, 0
+      FROM ledger.reversal_unsummed AS r
       CROSS JOIN LATERAL (
           SELECT one.account_id, COALESCE((one.attempts -> -1 ->> 'channel')::bigint, 0) AS channel_id, one.model,
               one.group_name, one.cost IS NULL AS is_uncosted
@@ -105,13 +105,22 @@ FROM (SELECT c.account_id, c.day, c.channel_id, c.model, c.group_name, 1 AS call
       FROM ledger.transfer AS t
       JOIN ledger.usage AS u USING (request_id)
       WHERE t.kind IN ('refund', 'settlement_adjustment', 'undelivered')
-          AND NOT EXISTS (SELECT FROM ledger.refund_unsummed AS r WHERE r.request_id = t.request_id AND r.at = t.at)) AS p
+          AND NOT EXISTS (SELECT FROM ledger.reversal_unsummed AS r
+              WHERE r.request_id = t.request_id AND r.at = t.at AND r.failed = 0)
+      UNION ALL
+      SELECT u.account_id, f.day, COALESCE((u.attempts -> -1 ->> 'channel')::bigint, 0), u.model, u.group_name, 0, 1, 0, 0,
+          0, 0, 0, 0, 0, 0, 0, 0
+      FROM ledger.late_failure AS f
+      JOIN ledger.usage AS u USING (request_id)
+      WHERE NOT EXISTS (SELECT FROM ledger.reversal_unsummed AS r
+          WHERE r.request_id = f.request_id AND r.failed = 1)) AS p
 CROSS JOIN LATERAL (VALUES (p.account_id, p.channel_id, p.model, p.group_name),
     (0, p.channel_id, p.model, p.group_name), (p.account_id, -1, '', '')) AS a (account_id, channel_id, model, group_name)
 WHERE p.day >= (app.now() AT TIME ZONE 'UTC')::date - 400
 GROUP BY a.account_id, p.day, a.channel_id, a.model, a.group_name;
 
--- As before, and the margins. Refunds are taken with the batches; those beyond the bound wait for the next time.
+-- As before, and the margins. Refunds and late failures are taken with the batches; those beyond the bound wait for the
+-- next time.
 CREATE OR REPLACE FUNCTION ledger.sum_up(most_batches integer) RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
 AS $sum$
@@ -125,10 +134,10 @@ BEGIN
         DELETE FROM ledger.usage_unsummed AS n
         WHERE n.ctid = ANY (ARRAY(SELECT first.ctid FROM ledger.usage_unsummed AS first LIMIT most_batches))
         RETURNING n.request_ids
-    ), taken_refunds AS (
-        DELETE FROM ledger.refund_unsummed AS n
-        WHERE n.ctid = ANY (ARRAY(SELECT first.ctid FROM ledger.refund_unsummed AS first LIMIT most_batches * 100))
-        RETURNING n.request_id, n.at, n.amount
+    ), taken_reversals AS (
+        DELETE FROM ledger.reversal_unsummed AS n
+        WHERE n.ctid = ANY (ARRAY(SELECT first.ctid FROM ledger.reversal_unsummed AS first LIMIT most_batches * 100))
+        RETURNING n.request_id, n.at, n.amount, n.failed
     ), summed AS (
         INSERT INTO ledger.usage_day AS d (account_id, day, key_id, model, endpoint, group_name, calls, failed,
             input_units, output_units, call_units, second_units, paid, trial, cost)
@@ -164,9 +173,9 @@ BEGIN
                   SELECT * FROM ledger.margin_call AS one WHERE one.request_id = w.request_id OFFSET 0
               ) AS c
               UNION ALL
-              SELECT c.account_id, (r.at AT TIME ZONE 'UTC')::date, c.channel_id, c.model, c.group_name, 0, 0, 0, 0,
-                  r.amount, 0, 0, CASE WHEN c.is_uncosted THEN -r.amount ELSE 0 END, 0, 0, 0, 0
-              FROM taken_refunds AS r
+              SELECT c.account_id, (r.at AT TIME ZONE 'UTC')::date, c.channel_id, c.model, c.group_name, 0, r.failed, 0,
+                  0, r.amount, 0, 0, CASE WHEN c.is_uncosted THEN -r.amount ELSE 0 END, 0, 0, 0, 0
+              FROM taken_reversals AS r
               CROSS JOIN LATERAL (
                   SELECT one.account_id, COALESCE((one.attempts -> -1 ->> 'channel')::bigint, 0) AS channel_id, one.model,
                       one.group_name, one.cost IS NULL AS is_uncosted

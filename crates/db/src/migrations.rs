@@ -287,8 +287,8 @@ pub(crate) const MIGRATIONS: [Migration; 50] = [
     },
     Migration {
         version: 20261124300000,
-        name: "refunds_unsummed",
-        sql: include_str!("../../../migrations/20261124300000_refunds_unsummed.sql"),
+        name: "reversals_unsummed",
+        sql: include_str!("../../../migrations/20261124300000_reversals_unsummed.sql"),
     },
     Migration {
         version: 20261124300100,

@@ -350,7 +350,7 @@ async fn margins_of_a_day_that_are_not_the_sums_of_its_usage_are_found() {
         detects(statement.leak(), &["margin_day_disagrees"]).await;
     }
     detects(
-        "INSERT INTO ledger.refund_unsummed SELECT request_id, at, amount FROM ledger.transfer WHERE kind = 'refund'",
+        "INSERT INTO ledger.reversal_unsummed SELECT request_id, at, amount, 0 FROM ledger.transfer WHERE kind = 'refund'",
         &["margin_day_disagrees"],
     )
     .await;
