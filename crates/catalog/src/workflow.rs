@@ -2,12 +2,14 @@
 //!
 //! A [`Workflow`] exists only if its text passed every check, so code that has one need not check again. Its
 //! shape is also published as a JSON Schema ([`SCHEMA`]), and a test holds the two together. What its
-//! states allow stands in `standing`. Nothing here knows where records are kept, nor runs one.
+//! states allow stands in `standing`. The request that a run is made of stands in `request`.
+//! Nothing here knows where records are kept, nor sends one.
 
 mod check;
 mod digest;
 mod lifecycle;
 mod record;
+mod request;
 mod rules;
 mod tree;
 
@@ -22,6 +24,7 @@ pub use record::{
     Generator, Input, InputType, PrivacyPreflight, Provenance, Record, RecoveryPolicy,
     RuntimeBinding, RuntimeEvidence, SchemaVersion,
 };
+pub use request::{RunError, request_body};
 pub use rules::{MAX_NAME_CHARACTERS, is_name};
 
 /// The shape as a JSON Schema document, draft 2020-12.

@@ -35,7 +35,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 50] = [
+pub(crate) const MIGRATIONS: [Migration; 51] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -319,6 +319,11 @@ pub(crate) const MIGRATIONS: [Migration; 50] = [
         version: 20261124400200,
         name: "account_close",
         sql: include_str!("../../../migrations/20261124400200_account_close.sql"),
+    },
+    Migration {
+        version: 20261124500000,
+        name: "workflow_runs",
+        sql: include_str!("../../../migrations/20261124500000_workflow_runs.sql"),
     },
     Migration {
         version: 20261124600000,

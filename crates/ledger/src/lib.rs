@@ -23,6 +23,7 @@ pub mod admission;
 pub mod audit;
 mod batch;
 mod batcher;
+pub mod call_money;
 pub mod call_search;
 mod columns;
 mod day_scan;

@@ -2,6 +2,7 @@
 //! social cells, people, emails, tasks and webhooks.
 //!
 //! One module per group of tables: [`accounts`], [`account_notes`], [`action_log`], [`keys`], [`channels`], [`workflows`], [`tasks`],
+//! One module per group of tables: [`accounts`], [`keys`], [`channels`], [`workflows`], [`workflow_runs`], [`tasks`],
 //! [`cell_pauses`], [`webhooks`], [`limits`], [`people`], [`sign_ups`], [`oidc`], [`emails`],
 //! [`redemption_codes`], [`trial_grants`], [`imported_accounts`], [`payments`], [`attempt_counters`].
 //! [`logins`] is about the database's own login. What a key may do is a [`Policy`], checked once, when it is made. Every change takes
@@ -55,6 +56,7 @@ pub mod time_zones;
 pub mod trial_grants;
 pub mod validation;
 pub mod webhooks;
+pub mod workflow_runs;
 pub mod workflows;
 
 pub use network::Network;

@@ -102,6 +102,21 @@ pub async fn find(connection: &mut PgConnection, slug: &str) -> Result<Option<Ve
     row.as_ref().map(Version::of_row).transpose()
 }
 
+/// The newest version of the workflow of an id, none if there is no such one.
+pub async fn find_by_id(
+    connection: &mut PgConnection,
+    workflow_id: &str,
+) -> Result<Option<Version>, DbError> {
+    let row = sqlx::query(
+        "SELECT record::text AS record, revision, created_at FROM app.workflow_version
+         WHERE workflow_id = $1 ORDER BY revision DESC LIMIT 1",
+    )
+    .bind(workflow_id)
+    .fetch_optional(connection)
+    .await?;
+    row.as_ref().map(Version::of_row).transpose()
+}
+
 /// The newest versions of the workflows after a slug, in the order of their slugs; at most `limit`,
 /// and at most [`MAX_PAGE`]. The empty slug is before all others.
 pub async fn page(
