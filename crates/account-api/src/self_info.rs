@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use http::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
 use trunkline_catalog::audio_tokens_shown;
 use trunkline_edge::caller::Caller;
 use trunkline_edge::error::{ApiError, ErrorCode};
@@ -49,9 +49,19 @@ pub async fn usage(api: &AccountApi, caller: &Caller, id: &str) -> Result<Respon
         ApiError::new(ErrorCode::NotFound, text).at("request_id")
     };
     let request: RequestId = id.parse().map_err(|_| unknown())?;
-    let row = usage::find(&api.data, caller.account.id, request)
-        .await?
-        .ok_or_else(unknown)?;
+    let body = usage_view(api, caller, request).await?;
+    Ok(answer(StatusCode::OK, &body.ok_or_else(unknown)?))
+}
+
+/// What a call of this account cost, as it is shown; none while it runs, or if there is none.
+pub async fn usage_view(
+    api: &AccountApi,
+    caller: &Caller,
+    request: RequestId,
+) -> Result<Option<Value>, ApiError> {
+    let Some(row) = usage::find(&api.data, caller.account.id, request).await? else {
+        return Ok(None);
+    };
     let unconfirmed = unconfirmed::is_unconfirmed(&api.data, caller.account.id, request).await?;
     let mut body = json!({
         "object": "usage",
@@ -81,7 +91,7 @@ pub async fn usage(api: &AccountApi, caller: &Caller, id: &str) -> Result<Respon
     if unconfirmed && let Some(body) = body.as_object_mut() {
         body.insert("delivery".to_owned(), json!("unconfirmed"));
     }
-    Ok(answer(StatusCode::OK, &body))
+    Ok(Some(body))
 }
 
 fn sum(one: Money, other: Money) -> String {

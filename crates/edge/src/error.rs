@@ -47,6 +47,8 @@ pub enum ErrorCode {
     PriceAboveLimit,
     /// No such model.
     ModelNotFound,
+    /// The vendor shut the model down.
+    ModelShutDown,
     /// No such path or thing.
     NotFound,
     /// No such task of this account.
@@ -55,6 +57,14 @@ pub enum ErrorCode {
     LinkRefused,
     /// The task cannot be stopped.
     NotCancellable,
+    /// The workflow is not verified, or cannot be followed.
+    WorkflowNotRunnable,
+    /// The workflow asks for a person's yes first.
+    ConfirmationRequired,
+    /// The same run of a workflow is under way.
+    RunInProgress,
+    /// It is not known yet whether the same run was charged.
+    ChargeStateUnknown,
     /// The key of this call named another one.
     IdempotencyConflict,
     /// A call with this key is under way.
@@ -144,10 +154,15 @@ impl ErrorCode {
             Self::MaxCostExceeded => Row::quota("max_cost_exceeded"),
             Self::PriceAboveLimit => Row::quota("price_above_limit"),
             Self::ModelNotFound => Row::not_found("model_not_found"),
+            Self::ModelShutDown => Row::not_found("model_shut_down"),
             Self::NotFound => Row::not_found("not_found"),
             Self::TaskNotFound => Row::not_found("task_not_found"),
             Self::SocialNoResult => Row::not_found("social_data_no_result"),
             Self::NotCancellable => Row::conflict("not_cancellable"),
+            Self::WorkflowNotRunnable => Row::conflict("workflow_not_runnable"),
+            Self::ConfirmationRequired => Row::conflict("confirmation_required"),
+            Self::RunInProgress => Row::conflict("run_in_progress").retryable(),
+            Self::ChargeStateUnknown => Row::conflict("charge_state_unknown").retryable(),
             Self::IdempotencyConflict => Row::conflict("idempotency_conflict"),
             Self::IdempotencyInFlight | Self::SameCall(_) => {
                 Row::conflict("idempotency_in_flight").retryable()
@@ -240,6 +255,7 @@ impl ErrorCode {
                 | Self::Unavailable
                 | Self::Draining
                 | Self::IdempotencyInFlight
+                | Self::RunInProgress
                 | Self::SameCall(_)
         );
         waits.then_some(1)

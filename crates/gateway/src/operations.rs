@@ -9,6 +9,7 @@ pub(crate) mod responses_socket;
 pub(crate) mod social;
 pub(crate) mod video;
 mod whole;
+pub(crate) mod workflow;
 
 use trunkline_generation::images::ImageEndpoint;
 use trunkline_generation::transcription::TranscriptionEndpoint;

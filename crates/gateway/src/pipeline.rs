@@ -37,6 +37,16 @@ where
 {
     let accepted = accept::<O>(services, context, route, request).await?;
     let (execution, permit) = price_and_admit(services, context, accepted).await?;
+    start(services, context, execution, permit).await
+}
+
+/// Detaches what was admitted: it outlives the handler of its request.
+pub(crate) async fn start<E: Execution>(
+    services: &Arc<Services>,
+    context: &Arc<RequestContext>,
+    execution: E,
+    permit: InFlightPermit,
+) -> Result<Response, ApiError> {
     context.step(Step::Detach);
     let (owned, context) = (Arc::clone(services), Arc::clone(context));
     let detached = move |responder| run(owned, context, execution, responder);
@@ -116,7 +126,7 @@ pub(crate) async fn price<O: Operation>(
     }
     context.step(Step::Alias);
     let offer = operation.offer(services, &caller, headers).await?;
-    model_rules::check(&operation, &offer.sale)?;
+    model_rules::check(&operation, &offer.sale, services.now())?;
     context.step(Step::Offer);
     let excerpt = ask_guardrail::request_excerpt(services, &operation);
     let pricing = Pricing {

@@ -18,6 +18,7 @@ use crate::operations::generation::{
 };
 use crate::operations::social::{quote_social, social_route};
 use crate::operations::video::{WORD as VIDEOS, is_video, quote_video};
+use crate::operations::workflow::quoted_run;
 use crate::quote_lock::QUOTE_SECONDS;
 use crate::quote_request::{Quoting, SealedQuote, lines_of, usd};
 use crate::request_context::RequestContext;
@@ -63,20 +64,27 @@ pub(crate) async fn handle(
         caller,
         headers,
     };
-    if is_video(&ask.endpoint) {
+    // A run of a workflow is quoted as the call that it is.
+    let run = quoted_run(services, &ask.endpoint, ask.body.get()).await?;
+    let (name, request) = run.unwrap_or_else(|| {
         let request = Bytes::copy_from_slice(ask.body.get().as_bytes());
+        (ask.endpoint.clone(), request)
+    });
+    if is_video(&name) {
         return quote_video(quoting, request).await;
     }
-    if let Some(route) = social_route(&ask.endpoint) {
-        return quote_social(quoting, route, ask.body.get()).await;
+    let text = || std::str::from_utf8(&request).unwrap_or_default();
+    if let Some(route) = social_route(&name) {
+        return quote_social(quoting, route, text()).await;
     }
-    if let Some(endpoint) = quoted_endpoint(&ask.endpoint) {
-        return quote_generation(quoting, endpoint, ask.body.get()).await;
+    if let Some(endpoint) = quoted_endpoint(&name) {
+        return quote_generation(quoting, endpoint, text()).await;
     }
-    let endpoint = endpoint_of(&ask.endpoint).ok_or_else(|| {
+    let endpoint = endpoint_of(&name).ok_or_else(|| {
         let names = ENDPOINTS.iter().map(|endpoint| endpoint.name);
         let made = [VIDEOS, IMAGES, SPEECH, TRANSCRIPTIONS, TRANSLATIONS];
-        let known: Vec<&str> = names.chain(made).chain(["/v1/social/…"]).collect();
+        let other = ["/v1/social/…", "/v1/workflows/…/runs"];
+        let known: Vec<&str> = names.chain(made).chain(other).collect();
         let text = format!("quotes are given for {}", known.join(", "));
         invalid("endpoint", text)
     })?;
@@ -87,8 +95,7 @@ pub(crate) async fn handle(
         as_json_array: false,
     };
     quoting.caller.check_endpoint(endpoint.name)?;
-    let body = Bytes::copy_from_slice(ask.body.get().as_bytes());
-    let (mut quoted, locked) = quoting.lock(Chat::read(&route, body)?).await?;
+    let (mut quoted, locked) = quoting.lock(Chat::read(&route, request)?).await?;
     quoted.preview_losses(services)?;
     let usual = services.route_health.usual_output(quoted.request.model());
     let body = quote_view(&quoted, usual, &locked)?;

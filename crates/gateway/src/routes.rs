@@ -2,6 +2,7 @@
 
 mod account_routes;
 mod router;
+mod workflow_routes;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use trunkline_wire::gemini::StreamShape;
 use trunkline_wire::{Format, PathParams};
 
 use self::account_routes::AccountRoute;
+use self::workflow_routes::WorkflowRoute;
 use crate::authenticate::identify;
 use crate::body;
 use crate::count_tokens;
@@ -57,6 +59,8 @@ enum Route<'a> {
     Responses,
     /// Where customers look after themselves.
     Account(AccountRoute<'a>),
+    /// Runs of workflows.
+    Workflow(WorkflowRoute<'a>),
     /// A signed link.
     Media,
     /// `/v1` stands twice, the commonest mistake in a base URL.
@@ -143,6 +147,14 @@ async fn answer(
             let whole = uri.path_and_query().map_or("", |whole| whole.as_str());
             Box::pin(content::serve_link(services, whole, request.headers())).await
         }
+        Route::Workflow(what) => {
+            let paid = PaidRequest {
+                services,
+                context,
+                request,
+            };
+            Box::pin(workflow_routes::answer(paid, what)).await
+        }
         Route::Account(account_route) => {
             let caller = identify(&services.edge, context, &request)?;
             rate_limit::check(&services.edge, context, &caller, Cost::Read).await?;
@@ -164,6 +176,11 @@ async fn execute(
     paid: Paid<'_>,
     request: Request<Incoming>,
 ) -> Result<Response, ApiError> {
+    let paid_request = |request| PaidRequest {
+        services,
+        context,
+        request,
+    };
     // Chat is what is called most; the others are in boxes, so that they cost it nothing.
     match paid {
         Paid::Chat(endpoint, path) => {
@@ -177,14 +194,7 @@ async fn execute(
             };
             handle::<Chat>(services, context, route, request).await
         }
-        Paid::Operation(run) => {
-            run(PaidRequest {
-                services,
-                context,
-                request,
-            })
-            .await
-        }
+        Paid::Operation(run) => run(paid_request(request)).await,
         Paid::Social(platform, capability) => {
             let route = social_route(platform, capability);
             Box::pin(handle::<Social>(services, context, route, request)).await
@@ -193,22 +203,8 @@ async fn execute(
             let route = social_route(platform, capability);
             Box::pin(pages(services, context, route, request)).await
         }
-        Paid::Realtime => {
-            let paid = PaidRequest {
-                services,
-                context,
-                request,
-            };
-            Box::pin(realtime::open(paid)).await
-        }
-        Paid::ResponsesSocket => {
-            let paid = PaidRequest {
-                services,
-                context,
-                request,
-            };
-            Box::pin(responses_socket::open(paid)).await
-        }
+        Paid::Realtime => Box::pin(realtime::open(paid_request(request))).await,
+        Paid::ResponsesSocket => Box::pin(responses_socket::open(paid_request(request))).await,
     }
 }
 
@@ -341,6 +337,8 @@ fn match_route(path: &str) -> Route<'_> {
                 Route::Read(Read::Video(name, Shape::Legacy))
             } else if let Some(rest) = below("/v1/social/") {
                 social(rest)
+            } else if let Some(route) = below("/v1/workflows/").and_then(WorkflowRoute::of) {
+                Route::Workflow(route)
             } else if below("/media/").is_some() {
                 Route::Media
             } else if let Some(request) = below("/v1/usage/").filter(|rest| !rest.contains('/')) {
@@ -407,6 +405,7 @@ fn format_of(path: &str) -> Format {
         | Route::FreeBody(_)
         | Route::Read(_)
         | Route::Videos
+        | Route::Workflow(_)
         | Route::Account(_)
         | Route::Media
         | Route::Doubled(_)
@@ -453,6 +452,7 @@ impl Route<'_> {
             Self::Read(Read::Stored(Task::CancelResponse, _)) => Some(WRITE),
             Self::Root | Self::Live | Self::Ready | Self::Media | Self::Read(_) => Some(READ),
             Self::Account(account_route) => account_route.methods(),
+            Self::Workflow(route) => Some(route.methods()),
             Self::Paid(
                 Paid::Social(..) | Paid::SocialPages(..) | Paid::Realtime | Paid::ResponsesSocket,
             ) => Some(GET),

@@ -30,6 +30,7 @@ pub(crate) use content::LinkSigner;
 pub use inspect::{FileLink, TaskDetail, inspect_task};
 pub use jobs::{claim_video_jobs, next_video_job};
 pub(crate) use quote::quote_video;
+pub(crate) use request::{PricedVideo, Video, VideoBody};
 pub(crate) use views::Shape;
 
 /// The endpoint's name in policies, quotes and usage rows.

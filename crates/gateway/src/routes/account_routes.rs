@@ -128,7 +128,7 @@ pub(super) fn nothing_there() -> ApiError {
                 /v1/responses, /v1beta/models/{model}:generateContent, /v1/videos, \
                 /v1/images/generations, /v1/images/edits, /v1/audio/speech, \
                 /v1/audio/transcriptions, /v1/audio/translations, /v1/quotes, \
-                GET /v1/social/{platform}/{capability}, GET /v1/events, /v1/webhooks, /v1/keys, \
+                GET /v1/social/{platform}/{capability}, POST /v1/workflows/{id}/runs, GET /v1/events, /v1/webhooks, /v1/keys, \
                 /v1/aliases, GET /v1/models, GET /v1/usage, GET /v1/usage/{request_id}, \
                 POST /v1/usage/{request_id}/refund, \
                 GET /v1/balance, GET /v1/key";

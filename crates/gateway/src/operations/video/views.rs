@@ -21,6 +21,7 @@ use crate::detach::{detach, respond};
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::AttemptLog;
 use crate::idempotency::{self, IdempotencyKey, StoredResponse, is_retry};
+use crate::in_flight::InFlightPermit;
 use crate::model_alias;
 use crate::paid_route::PaidRequest;
 use crate::pipeline;
@@ -65,6 +66,16 @@ pub(crate) async fn create_video(paid: PaidRequest<'_>) -> Result<Response, ApiE
     {
         return task_response(services, &task, Shape::Openai).await;
     }
+    start(services, context, video, permit).await
+}
+
+/// Detaches a video that was admitted: what it becomes outlives the handler of its request.
+pub(crate) async fn start(
+    services: &Arc<Services>,
+    context: &Arc<RequestContext>,
+    video: PricedVideo,
+    permit: InFlightPermit,
+) -> Result<Response, ApiError> {
     context.step(Step::Detach);
     let (owned, context) = (Arc::clone(services), Arc::clone(context));
     let detached = move |responder| async move {
@@ -273,7 +284,7 @@ pub(super) async fn task_of_caller(
 }
 
 /// A task as it is now.
-pub(super) async fn task_response(
+pub(crate) async fn task_response(
     services: &Services,
     task: &Task,
     shape: Shape,
