@@ -21,6 +21,7 @@ mod social;
 mod streams;
 mod upgrade;
 mod video_chaos;
+mod workflow_runs;
 
 /// How many, or how long: the size of the gate, or what a recipe of the long form sets.
 pub(crate) fn number(name: &str, short: u64) -> u64 {
