@@ -183,6 +183,7 @@ fn record(cell: &Cell, proposal: Proposal, groups: &[String]) -> anyhow::Result<
         created: 0,
         deprecated_on: None,
         sunset_on: None,
+        replaced_by: None,
     })
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trunkline_types::{EndpointType, Ratio};
+use trunkline_types::{EndpointType, Ratio, Timestamp};
 
 use crate::extra_prices::ExtraPrices;
 use crate::price_list::RawList;
@@ -142,6 +142,9 @@ pub struct Entry {
     /// The day on which it is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sunset_on: Option<String>,
+    /// The model to use instead from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_by: Option<String>,
 }
 
 // === impl Document ===
@@ -228,6 +231,15 @@ impl Entry {
     #[must_use]
     pub fn is_callable(&self) -> bool {
         self.endpoints.iter().any(|endpoint| endpoint.is_callable())
+    }
+
+    /// Whether its last day has come. Days are those of UTC.
+    #[must_use]
+    pub fn is_shut_down(&self, now: Timestamp) -> bool {
+        let day = self.sunset_on.as_ref();
+        let day = day.and_then(|day| day.parse::<jiff::civil::Date>().ok());
+        let midnight = day.and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC).ok());
+        midnight.is_some_and(|midnight| now.seconds() >= midnight.timestamp().as_second())
     }
 
     /// Whether it thinks before it answers.

@@ -99,6 +99,16 @@ impl Book {
         Self::empty().changed(Some(header), entries)
     }
 
+    /// The icon of a model: its own, or its vendor's.
+    #[must_use]
+    pub fn icon<'a>(&'a self, entry: &'a Entry) -> Option<&'a str> {
+        let own = entry.icon.as_deref();
+        own.or_else(|| {
+            let vendor = self.header.vendors.get(entry.vendor.as_ref()?)?;
+            vendor.icon.as_deref()
+        })
+    }
+
     /// A catalog that sells nothing.
     #[must_use]
     pub fn empty() -> Self {

@@ -135,7 +135,6 @@ impl<'a> View<'a> {
         let entry = model.entry();
         let vendor = entry.vendor.as_ref();
         let known = vendor.and_then(|vendor| self.book.header().vendors.get(vendor));
-        let icon = entry.icon.as_deref();
         let faces = BookFaces::of(model, routes.count)?;
         let ratios = Ratios(faces.standard);
         let unit = model.list().billing_unit();
@@ -145,7 +144,7 @@ impl<'a> View<'a> {
             description: entry.description.as_deref(),
             specs: serde_json::to_string(&entry.specs).unwrap_or_default(),
             login_required: u8::from(entry.login_required),
-            icon: icon.or_else(|| known?.icon.as_deref()),
+            icon: self.book.icon(entry),
             tags: entry.tags.join(","),
             vendor_id: known.map(|vendor| vendor.id),
             quota_type: u8::from(!matches!(unit, BillingUnit::Tokens)),

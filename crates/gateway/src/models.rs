@@ -50,9 +50,9 @@ impl Shape {
     }
 
     /// A model by a name: its own, or one that the account has for it.
-    fn one(self, name: &str, real: &str, model: &Model) -> Value {
+    fn one(self, book: &Book, name: &str, real: &str, model: &Model) -> Value {
         let mut view = match self {
-            Self::OpenAi => openai(name, model),
+            Self::OpenAi => openai(book, name, model),
             Self::Anthropic => anthropic(name, model),
             Self::Gemini => gemini(name, model),
         };
@@ -82,7 +82,7 @@ pub(crate) fn list(
     let all = |names: &[&str]| -> Vec<Value> {
         let one = |name: &&str| {
             let real = known.get(name)?;
-            Some(shape.one(name, real, book.model(real)?))
+            Some(shape.one(book, name, real, book.model(real)?))
         };
         names.iter().filter_map(one).collect()
     };
@@ -125,7 +125,8 @@ pub(crate) fn describe(
     let Some(model) = found else {
         return Err(Caller::unknown_model(name));
     };
-    Ok(answer(StatusCode::OK, &shape.one(name, real, model)))
+    let view = shape.one(&catalog.book, name, real, model);
+    Ok(answer(StatusCode::OK, &view))
 }
 
 /// What the key may call, by every name that it can be called by, sorted.
@@ -147,9 +148,10 @@ fn usable_models<'a>(
 /// Whether the key may use a model, there is an endpoint to call it through, and a channel where the
 /// key may be served.
 fn can_call(services: &Services, caller: &Caller, book: &Book, name: &str) -> bool {
-    let callable = book
-        .model(name)
-        .is_some_and(|model| model.entry().is_callable());
+    let callable = book.model(name).is_some_and(|model| {
+        let entry = model.entry();
+        entry.is_callable() && !entry.is_shut_down(services.now())
+    });
     callable
         && caller.may_use(name)
         && book.offer(name, caller.group()).is_ok()
@@ -205,16 +207,29 @@ impl Page {
     }
 }
 
-fn openai(name: &str, model: &Model) -> Value {
+fn openai(book: &Book, name: &str, model: &Model) -> Value {
     let entry = model.entry();
-    json!({
+    let mut view = json!({
         "id": name,
         "object": "model",
         "created": entry.created,
         "owned_by": entry.vendor.as_deref().unwrap_or(UNKNOWN_OWNER),
         "display_name": name,
         "supported_endpoint_types": entry.endpoints,
-    })
+    });
+    // The shape is open: what a record does not say is left out.
+    let tags = (!entry.tags.is_empty()).then(|| entry.tags.join(","));
+    let known = [
+        ("icon", book.icon(entry).map(str::to_owned)),
+        ("tags", tags),
+        ("shutdown_date", entry.sunset_on.clone()),
+        ("replacement", entry.replaced_by.clone()),
+    ];
+    if let Some(fields) = view.as_object_mut() {
+        let known = known.into_iter();
+        fields.extend(known.filter_map(|(key, text)| Some((key.to_owned(), json!(text?)))));
+    }
+    view
 }
 
 fn anthropic(name: &str, model: &Model) -> Value {

@@ -44,6 +44,40 @@ fn the_starter_catalog_loads_and_lints_without_errors() {
     }
 }
 
+#[test]
+fn a_customer_sees_an_icon_and_tags_on_every_record_and_a_replacement_on_those_that_end() {
+    let document = whole();
+    let book = Book::check(whole()).unwrap();
+    let mut ending = 0;
+    for (name, entry) in &document.models {
+        assert!(
+            book.icon(entry).is_some_and(|icon| !icon.is_empty()),
+            "{name} has no icon"
+        );
+        assert!(!entry.tags.is_empty(), "{name} has no tags");
+        assert_eq!(
+            entry.sunset_on.is_some(),
+            entry.replaced_by.is_some(),
+            "{name}"
+        );
+        let Some(other) = &entry.replaced_by else {
+            continue;
+        };
+        let other = document
+            .models
+            .get(other)
+            .unwrap_or_else(|| panic!("{name}: {other}"));
+        let mut endpoints = entry.endpoints.iter();
+        assert!(endpoints.any(|endpoint| other.serves(*endpoint)), "{name}");
+        assert!(
+            other.sunset_on.is_none(),
+            "{name}: its replacement ends too"
+        );
+        ending += 1;
+    }
+    assert!(ending >= 6, "{ending}");
+}
+
 // covers: G-1-06
 #[test]
 fn a_customer_reaches_every_chat_model_through_one_of_the_three_chat_formats() {

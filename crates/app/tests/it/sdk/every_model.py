@@ -241,8 +241,19 @@ cells = {cell["model"]: cell for cell in get(f"{DASH}/api/social/catalog")["cell
 assert set(listed) <= set(records) | set(cells), set(listed) - set(records) - set(cells)
 
 
+def is_gone(name):
+    """A record whose last day has come is refused by name, and listed no more."""
+    try:
+        post("/quotes", {"endpoint": "images", "body": {"model": name, "prompt": "x"}})
+    except urllib.error.HTTPError as error:
+        return json.load(error)["error"]["code"] == "model_shut_down"
+    return False
+
+
 def outcome(name):
     try:
+        if name not in listed and name in records and is_gone(name):
+            return None
         social(cells[name]) if name in cells else walk(name, records[name])
         return None
     except urllib.error.HTTPError as error:
