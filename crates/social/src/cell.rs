@@ -131,6 +131,8 @@ pub(crate) struct FieldPitfalls {
     pub(crate) pages_with: Vec<String>,
     /// Its values are good for a short time.
     pub(crate) short_lived: bool,
+    /// Only the listed values are known to give results.
+    pub(crate) warn_unlisted: bool,
 }
 
 /// A marker inside the data that must have one of some values, where it is there.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use trunkline_types::Money;
+use trunkline_types::{Money, file_instead};
 
 use crate::cell::{
     Capability, Cell, Cost, CursorParam, FieldPitfalls, Increment, Inner, Kind, Limits, Method,
@@ -47,7 +47,8 @@ impl Cells {
     pub fn builtin() -> Result<Self, CellsError> {
         let mut cells = Self::default();
         for (name, text) in BUILTIN {
-            cells.add(name, text)?;
+            let broken = file_instead(&format!("crates/social/cells/{name}.toml"));
+            cells.add(name, broken.as_deref().unwrap_or(text))?;
         }
         Ok(cells)
     }
@@ -252,6 +253,7 @@ fn param(table: ParamTable) -> Result<Param, String> {
             without: table.no_effect_without,
             pages_with: table.pages_with,
             short_lived: table.short_lived,
+            warn_unlisted: table.warn_unlisted,
         },
         name,
     };

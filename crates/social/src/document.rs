@@ -114,4 +114,6 @@ pub(crate) struct ParamTable {
     pub(crate) pages_with: Vec<String>,
     #[serde(default)]
     pub(crate) short_lived: bool,
+    #[serde(default)]
+    pub(crate) warn_unlisted: bool,
 }

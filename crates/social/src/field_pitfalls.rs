@@ -14,6 +14,8 @@ const CURSOR_NOT_OFFSET: &str = "cursor_not_offset";
 const PAGE_TOKEN_INCOMPLETE: &str = "page_token_incomplete";
 /// The code of an id that dies soon.
 const SHORT_LIVED: &str = "short_lived_id";
+/// The code of a value that is not known to give results.
+const UNCONFIRMED: &str = "unconfirmed_value";
 
 pub(crate) fn notes(query: &CheckedQuery) -> Vec<FieldNote> {
     let mut notes = Vec::new();
@@ -23,7 +25,8 @@ pub(crate) fn notes(query: &CheckedQuery) -> Vec<FieldNote> {
         }
         let note = without_effect(query, param, value)
             .or_else(|| not_all_of_a_page(query, param, value))
-            .or_else(|| dies_soon(param));
+            .or_else(|| dies_soon(param))
+            .or_else(|| unconfirmed(param, value));
         notes.push(note.unwrap_or_else(|| FieldNote::read(&param.name)));
     }
     notes
@@ -95,4 +98,14 @@ fn dies_soon(param: &Param) -> Option<FieldNote> {
         let why = "values of this kind are good for a short time after the search that gave them";
         FieldNote::new(&param.name, FieldTreatment::Read, SHORT_LIVED, why)
     })
+}
+
+fn unconfirmed(param: &Param, value: &str) -> Option<FieldNote> {
+    if !param.pitfalls.warn_unlisted || param.values.iter().any(|known| known == value) {
+        return None;
+    }
+    let why = "results are confirmed for the listed values only";
+    let fix = format!("confirmed are {}", param.values.join(", "));
+    let note = FieldNote::new(&param.name, FieldTreatment::Read, UNCONFIRMED, why);
+    Some(note.with_fix(fix))
 }
