@@ -1,4 +1,4 @@
-//! The vendors' SDKs in long conversations: several turns, parallel calls of tools, streams, pictures,
+//! The vendors' SDKs, and frameworks on top of them, in long conversations: several turns, parallel calls of tools, streams, pictures,
 //! structured output, thinking that is sent back. The scripts are in `talks`; each looks at what came,
 //! and finds what it cost in the books.
 
@@ -29,7 +29,7 @@ async fn talk(program: &Path, name: &str, upstreams: &[Upstream]) {
             .env("API_KEY", &customer.key)
             .env("CLIENT_MODEL", upstream.model)
             .env("CLIENT_THINKING_MODEL", upstream.thinking)
-            .env("CLIENTS", installed("npm"))
+            .env("CLIENTS", modules(name))
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("NO_PROXY", "*");
         let reply = attempt(&mut command).await;
@@ -41,6 +41,14 @@ async fn talk(program: &Path, name: &str, upstreams: &[Upstream]) {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     audit(&dev).await;
     dev.end().await;
+}
+
+/// The folder whose packages a script of Node takes.
+fn modules(name: &str) -> PathBuf {
+    match name {
+        "ai_sdk.mjs" => installed("../frameworks/node"),
+        _ => installed("npm"),
+    }
 }
 
 fn python() -> PathBuf {
@@ -89,4 +97,15 @@ async fn anthropic_for_node_talks_over_messages() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn google_genai_for_node_talks_over_generate_content() {
     talk(&node(), "gemini_content.mjs", &upstreams::ALL).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn langchain_talks_over_three_formats_and_as_an_agent() {
+    let python = installed("../frameworks/venv/bin/python");
+    talk(&python, "langchain_chains.py", &upstreams::ALL).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_ai_sdk_of_vercel_talks_over_three_formats_and_runs_tools() {
+    talk(&node(), "ai_sdk.mjs", &upstreams::ALL).await;
 }
