@@ -89,6 +89,10 @@ conformance:
 conformance-check:
     cargo run --quiet --locked -p xtask -- conformance --check
 
+# Break the lines of a random sample of ids, one by one, and look whether the tests that claim them fail. `just conformance-mutate --list`.
+conformance-mutate *words:
+    ./scripts/conformance-mutate {{ words }}
+
 # All tests, and which of them could not run here. Extra words go to nextest: `just test -p trunkline-catalog`.
 test *words:
     ./scripts/nextest --workspace --locked --no-fail-fast {{ words }}

@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request};
 use hyper::body::Incoming;
 use tokio::net::TcpListener;
@@ -17,7 +18,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use trunkline_listener::{ListenerSettings, Peer, Service};
 use trunkline_store::Network;
-use trunkline_types::RequestId;
+use trunkline_types::{RequestId, word_instead};
 use trunkline_wire::Format;
 
 use self::tls::Tls;
@@ -49,7 +50,7 @@ const EXPOSED: &str = "x-request-id, request-id, trunkline-cost-usd, trunkline-w
     anthropic-ratelimit-requests-limit, anthropic-ratelimit-requests-remaining, \
     anthropic-ratelimit-requests-reset, anthropic-ratelimit-tokens-limit, \
     anthropic-ratelimit-tokens-remaining, anthropic-ratelimit-tokens-reset, \
-    idempotent-replayed, deprecation, sunset, *";
+    idempotent-replayed, trunkline-workflow-run, deprecation, sunset, *";
 
 #[derive(Debug, Clone)]
 pub struct EdgeSettings {
@@ -248,6 +249,7 @@ impl Shared {
         } else {
             handler.handle(&context, request).await
         };
+        let answered = answered.map(misspelt);
         let mut answered = with_ids(answered, context.id);
         if is_cross_origin {
             share(answered.headers_mut());
@@ -255,6 +257,19 @@ impl Shared {
         context.show_limits(&mut answered, format);
         context.answered(&answered);
         counted(&context, answered)
+    }
+}
+
+/// What `just conformance-mutate` makes of a whole answer; in every other build, what it is.
+fn misspelt(body: ResponseBody) -> ResponseBody {
+    match body {
+        ResponseBody::Whole(Some(bytes)) => {
+            ResponseBody::Whole(Some(word_instead(&bytes).map_or(bytes, Bytes::from)))
+        }
+        other @ (ResponseBody::Whole(None)
+        | ResponseBody::Pieces(_)
+        | ResponseBody::File(_)
+        | ResponseBody::Acked(_)) => other,
     }
 }
 

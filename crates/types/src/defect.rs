@@ -101,6 +101,12 @@ mod chosen {
     pub const fn file_instead(_path: &str) -> Option<String> {
         None
     }
+
+    /// A body with one word replaced by another.
+    #[must_use]
+    pub const fn word_instead(_body: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 #[cfg(all(feature = "defects", debug_assertions))]
@@ -114,9 +120,12 @@ mod chosen {
     const NAMED_BY: &str = "TRUNKLINE_DEFECT";
     /// A folder with broken files under their paths in the repository.
     const FILES_IN: &str = "TRUNKLINE_DEFECT_FILES";
+    /// A word of answers, a line end, and what stands instead.
+    const WORD: &str = "TRUNKLINE_DEFECT_WORD";
 
     static DEFECT: OnceLock<Option<Defect>> = OnceLock::new();
     static FILES: OnceLock<Option<PathBuf>> = OnceLock::new();
+    static WORDS: OnceLock<Option<(String, String)>> = OnceLock::new();
 
     impl Defect {
         /// Whether this process has the defect.
@@ -135,6 +144,20 @@ mod chosen {
             reason = "the selftest wrote the file, and no shipped build has this code"
         )]
         std::fs::read_to_string(folder.as_ref()?.join(path)).ok()
+    }
+
+    /// A body with one word replaced by another.
+    #[must_use]
+    pub fn word_instead(body: &[u8]) -> Option<Vec<u8>> {
+        let words = WORDS.get_or_init(|| {
+            let words = text(WORD)?;
+            let (word, other) = words.split_once('\n')?;
+            Some((word.to_owned(), other.to_owned()))
+        });
+        let (word, other) = words.as_ref()?;
+        let body = std::str::from_utf8(body).ok()?;
+        body.contains(word.as_str())
+            .then(|| body.replace(word.as_str(), other).into_bytes())
     }
 
     #[expect(
@@ -160,7 +183,7 @@ mod chosen {
     }
 }
 
-pub use chosen::file_instead;
+pub use chosen::{file_instead, word_instead};
 
 #[cfg(test)]
 mod tests {
