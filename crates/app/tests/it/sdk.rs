@@ -3,6 +3,7 @@
 mod commands;
 mod console;
 pub(crate) mod customer;
+mod field_tables;
 mod first_minute;
 mod receipts;
 mod social;
