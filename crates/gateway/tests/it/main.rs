@@ -155,6 +155,20 @@ mod social;
 #[cfg(test)]
 mod sold_tools;
 #[cfg(test)]
+mod spec_continuing;
+#[cfg(test)]
+mod spec_defaults;
+#[cfg(test)]
+mod spec_keeping;
+#[cfg(test)]
+mod spec_models;
+#[cfg(test)]
+mod spec_paths;
+#[cfg(test)]
+mod spec_proofs;
+#[cfg(test)]
+mod spec_tables;
+#[cfg(test)]
 mod stray_fields;
 #[cfg(test)]
 mod stream_fold;
@@ -208,3 +222,5 @@ mod webhooks_receiver;
 mod webhooks_tasks;
 #[cfg(test)]
 mod webhooks_time;
+#[cfg(test)]
+mod workflow_runs;
