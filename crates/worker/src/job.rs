@@ -155,6 +155,14 @@ mod tests {
     const PERIOD: Duration = Duration::from_millis(200);
     const FALLBACK: Duration = Duration::from_secs(5);
 
+    // covers: D-5-17
+    #[test]
+    fn prompts_and_media_are_kept_for_seven_days_unless_the_operator_says_otherwise() {
+        let retention = Retention::default();
+        assert_eq!(retention.prompts, Duration::from_secs(604_800));
+        assert_eq!(retention.media, Duration::from_secs(604_800));
+    }
+
     fn job(wake: Option<Wake>) -> Job {
         Job {
             name: "test",

@@ -5,6 +5,8 @@ mod circles;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod decisions;
+#[cfg(test)]
 mod deny;
 #[cfg(test)]
 mod fixture;

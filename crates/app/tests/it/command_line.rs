@@ -115,20 +115,37 @@ fn an_operator_reads_how_each_provider_was_proved_in_the_list_and_in_its_own_pag
 // covers: D-1-03
 #[test]
 fn every_package_of_the_workspace_is_named_after_the_product() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let manifest = |folder: &Path| -> toml::Table {
+        let text = std::fs::read(folder.join("Cargo.toml")).unwrap();
+        String::from_utf8(text).unwrap().parse().unwrap()
+    };
+    // The workspace itself says what its packages are: one that is put elsewhere is seen too.
+    let members = manifest(&root)["workspace"]["members"].clone();
+    assert_eq!(members, toml::Value::from(vec!["crates/*", "xtask"]));
     let mut count = 0;
-    for folder in std::fs::read_dir(crates).unwrap() {
+    for folder in std::fs::read_dir(root.join("crates")).unwrap() {
         let folder = folder.unwrap().path();
-        let Ok(text) = std::fs::read(folder.join("Cargo.toml")) else {
-            continue;
-        };
-        let text = String::from_utf8(text).unwrap();
-        let name = text.lines().find_map(|line| line.strip_prefix("name = "));
-        let noun = folder.file_name().unwrap().to_str().unwrap();
-        assert_eq!(name, Some(format!("\"trunkline-{noun}\"").as_str()));
+        let noun = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let package = &manifest(&folder)["package"];
+        assert_eq!(
+            package["name"].as_str(),
+            Some(format!("trunkline-{noun}").as_str())
+        );
         count += 1;
     }
     assert!(count > 20, "{count}");
+    // It is run as `cargo run -p xtask` and never published or shipped.
+    assert_eq!(
+        manifest(&root.join("xtask"))["package"]["name"].as_str(),
+        Some("xtask")
+    );
+    let pages = std::fs::read(root.join("web/package.json")).unwrap();
+    let pages: serde_json::Value = serde_json::from_slice(&pages).unwrap();
+    assert!(
+        pages["name"].as_str().unwrap().starts_with("trunkline-"),
+        "{pages}"
+    );
 }
 
 // covers: D-1-01, D-1-02

@@ -12,6 +12,7 @@ const WEEK: Duration = DEFAULT_KEPT;
 /// The end of the day of [`NOON`], and a week.
 const OVER: Timestamp = Timestamp::from_micros(1_700_006_400_000_000 + 7 * 86_400_000_000);
 
+// covers: D-5-13
 #[tokio::test]
 async fn media_are_gone_a_week_after_the_end_of_their_day_and_not_before() {
     for harness in Harness::both().await {

@@ -304,7 +304,7 @@ fn groups_must_exist_and_rates_must_be_positive() {
     );
 }
 
-// covers: D-2-37, G-2.6-48
+// covers: D-2-37, G-2.6-48, G-9-04
 #[test]
 fn pricing_version_is_a_sha_256_of_the_whole_price_set_in_canonical_form() {
     let first = Book::from_toml(

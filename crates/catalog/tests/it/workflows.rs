@@ -166,6 +166,7 @@ fn no_object_takes_a_key_of_its_own_but_the_field_map() {
     rows(1..=1);
 }
 
+// covers: G-9-03
 // covers: G-2.7-03, G-2.7-04, G-2.7-05, G-2.7-06, G-2.7-07, G-2.7-08, G-2.7-09, G-2.7-10, G-2.7-11, G-2.7-12
 #[test]
 fn names_versions_and_dates_at_the_top() {

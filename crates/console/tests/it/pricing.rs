@@ -84,6 +84,24 @@ async fn the_public_catalog_has_automatic_groups_and_records_and_needs_no_key() 
     assert_eq!(painter["pricing_version"], chat["pricing_version"]);
 }
 
+// covers: D-2-33
+#[tokio::test]
+async fn a_record_for_members_is_invisible_without_a_key_and_shown_with_one() {
+    let test_console = TestConsole::new().await;
+    let hidden = test_console.get("/api/pricing").await;
+    assert!(!names(&hidden).contains(&"members-only".to_owned()));
+    assert!(
+        !hidden.body.windows(12).any(|part| part == b"members-only"),
+        "not even in passing"
+    );
+    let listed = with_key(&test_console, "one").await;
+    let records = listed.json()["data"].as_array().unwrap().clone();
+    let record = records
+        .iter()
+        .find(|record| record["model_name"] == "members-only");
+    assert_eq!(record.unwrap()["login_required"], 1);
+}
+
 // covers: D-4-15
 #[tokio::test]
 async fn with_a_key_it_is_the_view_of_its_account() {

@@ -15,7 +15,7 @@ async fn with_key(harness: &TestGateway, key: &str) -> GatewayResponse {
         .await
 }
 
-// covers: D-3-09, D-3-10, D-7-ERR-11
+// covers: D-3-09, D-3-10
 #[tokio::test]
 async fn only_a_known_key_is_authenticated() {
     let harness = TestGateway::new().await;

@@ -160,6 +160,7 @@ async fn a_customer_finds_a_foreign_response_as_unknown_as_one_that_never_was() 
     let calls = harness.simulator.requests().len();
     let stranger = harness.make_account_key().await;
     let to = (harness.address, stranger.as_str());
+    let mut refusals = Vec::new();
     for id in [foreign.as_str(), "resp_0123456789"] {
         let body = Bytes::from(after(id, "Tell me").to_string());
         let sent = harness.send_as(to, Method::POST, "/v1/responses", body, &[]);
@@ -172,6 +173,10 @@ async fn a_customer_finds_a_foreign_response_as_unknown_as_one_that_never_was() 
         let error = &got.json()["error"];
         assert_eq!(error["param"], "previous_response_id", "{id}");
         assert_eq!(error["charged"], json!(false), "{id}");
+        let mut whole = got.json();
+        let named = whole["error"].as_object_mut().unwrap().remove("request_id");
+        assert_eq!(named, Some(json!(got.id())), "{id}");
+        refusals.push(whole);
         for method in [Method::GET, Method::DELETE] {
             let path = format!("/v1/responses/{id}");
             let sent = harness.send_as(to, method.clone(), &path, Bytes::new(), &[]);
@@ -183,6 +188,7 @@ async fn a_customer_finds_a_foreign_response_as_unknown_as_one_that_never_was() 
             );
         }
     }
+    assert_eq!(refusals[0], refusals[1], "the same to the last key");
     assert_eq!(
         harness.simulator.requests().len(),
         calls,

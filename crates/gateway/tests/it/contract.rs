@@ -30,7 +30,7 @@ async fn refused(harness: &TestGateway, body: &Value, param: &str) {
     assert!(harness.simulator.requests().is_empty(), "{body}");
 }
 
-// covers: G-2.1-01, G-2.1-03, G-2.1-04, G-4.1-01, G-4.1-02, D-7-CHAT-01, D-7-CHAT-03, D-7-CHAT-04
+// covers: G-2.1-03, G-2.1-04, G-4.1-01, G-4.1-02, D-7-CHAT-01, D-7-CHAT-03, D-7-CHAT-04
 #[tokio::test]
 async fn model_and_messages_are_required_and_a_message_has_a_role_and_content() {
     let harness = TestGateway::new().await;
@@ -128,7 +128,7 @@ async fn what_a_model_does_not_take_is_refused_for_this_model_alone() {
     assert_eq!(got.status, 200, "{}", got.text());
 }
 
-// covers: G-4.1-10, G-4.1-11, G-4.1-12, G-4.1-13, G-4.1-14
+// covers: G-7-11, G-4.1-10, G-4.1-11, G-4.1-12, G-4.1-13, G-4.1-14
 #[tokio::test]
 async fn roles_of_role_play_need_a_name_where_the_model_says_so() {
     let harness = TestGateway::new().await;
@@ -265,7 +265,7 @@ async fn things_stored_elsewhere_are_refused_with_the_way_out() {
     assert!(harness.simulator.requests().is_empty());
 }
 
-// covers: D-3-48, D-3-49, D-3-50
+// covers: D-3-48, D-3-49
 #[tokio::test]
 async fn an_upstreams_word_about_the_request_keeps_its_status_code_and_text() {
     let harness = TestGateway::new().await;

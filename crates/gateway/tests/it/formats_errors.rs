@@ -321,6 +321,7 @@ async fn what_an_upstream_says_about_the_request_goes_back_in_the_callers_shape(
     .await;
 }
 
+// covers: D-3-07
 #[tokio::test]
 async fn an_error_in_mid_stream_is_the_formats_own_event_and_the_end() {
     let harness = harness(TestOptions::default()).await;

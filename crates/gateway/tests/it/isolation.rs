@@ -57,7 +57,7 @@ async fn simulator(settings: SimulatorSettings) -> Simulator {
 }
 
 /// One channel for all customers, as it was attacked.
-// covers: D-3-77, D-3-78
+// covers: D-3-78
 #[tokio::test]
 async fn one_customer_that_provokes_refusals_takes_the_channel_from_no_other_customer() {
     let rests = CoolDowns::new();

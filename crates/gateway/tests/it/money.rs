@@ -31,7 +31,7 @@ async fn too_little_money_is_said_with_what_would_fit_and_nothing_is_sent() {
     harness.audit().await;
 }
 
-// covers: D-2-83, D-2-84, D-2-85
+// covers: D-2-83, D-2-84
 #[tokio::test]
 async fn trial_money_fits_the_call_to_the_balance_and_says_so() {
     let harness = TestGateway::with(Settings::default(), 0, 1_000_000).await;

@@ -170,7 +170,7 @@ async fn a_model_without_a_channel_has_no_route() {
     assert_eq!(harness.posted_at_rest().await, 10_000_000_000);
 }
 
-// covers: D-3-77, D-3-79
+// covers: D-3-79
 #[tokio::test]
 async fn caller_errors_spare_the_channel_and_a_429_cools_its_credential() {
     let harness = TestGateway::new().await;

@@ -213,7 +213,7 @@ async fn a_migration_that_takes_long_prints_no_statement() {
     assert_eq!(reported, "", "a statement that waited is not printed");
 }
 
-// covers: G-1-01, D-1-20
+// covers: G-1-01, G-2.6-04, D-1-20
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_model_that_dev_lists_answers_the_plainest_call_of_its_endpoint() {
     let dev = Dev::start().await;

@@ -74,11 +74,13 @@ fn beside(name: &str) -> PathBuf {
         .join(name)
 }
 
+// covers: G-4-19
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_python_sdk_works_and_is_charged_exactly() {
     passes(Language::Python, "openai_chat.py", None).await;
 }
 
+// covers: G-4-19
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_node_sdk_works_and_is_charged_exactly() {
     passes(Language::Node, "openai_chat.mjs", None).await;
@@ -101,21 +103,25 @@ async fn three_vendors_sdks_page_through_the_models() {
     passes(Language::Python, "models.py", None).await;
 }
 
+// covers: G-4-19
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_python_sdk_makes_videos_of_every_family_and_is_charged_exactly() {
     passes(Language::Python, "openai_videos.py", None).await;
 }
 
+// covers: G-4-19
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_node_sdk_makes_videos_of_every_family_and_is_charged_exactly() {
     passes(Language::Node, "openai_videos.mjs", None).await;
 }
 
+// covers: G-4-19
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_python_sdk_draws_speaks_and_listens_and_is_charged_exactly() {
     passes(Language::Python, "openai_media.py", None).await;
 }
 
+// covers: G-4-19
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_node_sdk_draws_speaks_and_listens_and_is_charged_exactly() {
     passes(Language::Node, "openai_media.mjs", None).await;

@@ -6,7 +6,7 @@ use trunkline_simulator::speech_millis;
 use crate::generation::harness::CHARACTER;
 use crate::test_gateway::TestGateway;
 
-// covers: G-2.5-01, G-4.4-06, G-4.4-07, G-4.4-08, G-4.4-09, G-4.4-12, G-4.4-13, G-4.4-14
+// covers: G-2.5-01, G-4.4-06, G-4.4-07, G-4.4-08, G-4.4-09, G-4.4-13, G-4.4-14
 // covers: G-1-13, G-1-16, G-2.6-38, G-4-14
 #[tokio::test]
 async fn the_body_is_the_audio_and_its_type_follows_the_format() {

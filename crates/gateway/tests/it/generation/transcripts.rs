@@ -195,7 +195,7 @@ async fn a_form_needs_its_model_and_its_file() {
     assert!(harness.simulator.audio_calls().is_empty());
 }
 
-// covers: G-4.5-10, G-4.5-11, G-4.5-12, G-4.5-13
+// covers: G-4.5-10, G-4.5-11, G-4.5-12, G-4.5-13, G-2.6-57
 #[tokio::test]
 async fn a_streaming_transcriber_takes_wav_and_ogg_and_answers_in_one_piece() {
     let harness = TestGateway::generation().await;

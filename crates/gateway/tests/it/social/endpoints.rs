@@ -36,6 +36,7 @@ fn is(status: u16, code: &str) -> (u16, String) {
 }
 
 // covers: S-4.1-01, S-4.1-02, S-4.1-03, S-4.1-08, S-5-01, D-7-ERR-07
+// covers: S-1-02
 #[tokio::test]
 async fn social_data_is_got_with_a_key_and_by_get_alone() {
     let harness = TestGateway::of_social().await;

@@ -64,6 +64,7 @@ async fn upload(harness: &MediaHarness, model: &str, sound: Sound) -> i64 {
     cost
 }
 
+// covers: D-5-05
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_upload_of_any_size_uses_little_memory_and_is_billed_by_seconds() {
     let bytes = bytes();
