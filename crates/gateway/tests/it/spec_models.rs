@@ -26,7 +26,9 @@ fn record(name: &str, more: &str) -> String {
 async fn sell(harness: &TestGateway, name: &str, upstream: &str, more: &str) {
     harness.sell(&record(name, more)).await;
     let base = harness.simulator.base_url();
-    harness.channel(name, &base, 10, &[(name, upstream)]).await;
+    let channel = format!("of {}", name.replace('/', " "));
+    let models = [(name, upstream)];
+    harness.channel(&channel, &base, 10, &models).await;
 }
 
 fn body_of(endpoint: &str, model: &str) -> Value {
