@@ -436,8 +436,8 @@ async fn a_translation_fails_over_as_chat_does_and_is_charged_once() {
         (&row["endpoint"], &row["outcome"]),
         (&json!("translations"), &json!("complete"))
     );
-    // One second at six tenths of a cent a minute.
-    assert_eq!(MONEY - harness.posted_at_rest().await, 100_000);
+    // Two seconds at six tenths of a cent a minute.
+    assert_eq!(MONEY - harness.posted_at_rest().await, 200_000);
     failing.stop().await;
     harness.audit().await;
 }
