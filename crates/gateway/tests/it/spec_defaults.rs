@@ -47,7 +47,7 @@ async fn announces(harness: &TestGateway, key: &str) -> TcpStream {
     stream
 }
 
-/// The first words of the answer to one that is announced and has no room.
+/// The first words of the answer to one that is announced and finds no capacity.
 async fn status_of(mut stream: TcpStream) -> String {
     let mut first = [0; 12];
     stream.read_exact(&mut first).await.unwrap();
