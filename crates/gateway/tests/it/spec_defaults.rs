@@ -1,4 +1,4 @@
-//! The defaults of decision 5 as a customer meets them: nothing is set here that an operator could set.
+//! The defaults of decision 5 as a customer meets them. What would take minutes is measured on a smaller scale.
 
 use std::time::Duration;
 
