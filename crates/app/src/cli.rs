@@ -10,6 +10,7 @@ mod init;
 mod key;
 mod limit;
 mod losses;
+mod mcp;
 mod payment;
 mod people;
 mod provider;
@@ -40,6 +41,7 @@ pub(crate) use init::{DatabaseChoice, ETC_FOLDER, InitArguments, database as rea
 pub(crate) use key::{CreateKey, KeyCommand, KeyRoutes};
 pub(crate) use limit::{AccountLimits, LimitCommand, LimitOf, RateArguments, ScopeWord, SetLimit};
 pub(crate) use losses::LossArguments;
+pub(crate) use mcp::McpArguments;
 pub(crate) use payment::{PaymentCommand, RefundPayment};
 pub(crate) use people::{Invite, OperatorCommand};
 pub(crate) use provider::{PassField, ProviderCommand};
@@ -269,6 +271,19 @@ Examples:
   trunkline run --budget 1 --json -- python agent.py"
     )]
     Run(RunArguments),
+
+    /// Serve quotes, balance, usage, models and capped sub-keys to agents, as an MCP server.
+    #[command(
+        after_help = "Speaks the Model Context Protocol over standard input and output, with the key in TRUNKLINE_KEY. With
+--listen over HTTP at /mcp: each caller sends its own key as a bearer, and none is read from the
+environment. Behind a reverse proxy with a name of its own, give that name with --host.
+
+Examples:
+  claude mcp add trunkline --env TRUNKLINE_KEY=sk-tl-... --env TRUNKLINE_BASE_URL=https://gateway.example -- trunkline mcp
+  trunkline mcp --url https://gateway.example --listen 127.0.0.1:8090
+  claude mcp add --transport http trunkline http://127.0.0.1:8090/mcp --header 'Authorization: Bearer sk-tl-...'"
+    )]
+    Mcp(McpArguments),
 
     /// List calls that upstreams may bill and customers do not pay, by account and kind.
     #[command(

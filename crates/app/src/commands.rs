@@ -15,6 +15,7 @@ mod database;
 mod dev;
 mod emails;
 mod format;
+mod gateway_client;
 mod import;
 mod init;
 mod key;
@@ -23,6 +24,7 @@ mod keyring;
 mod keyring_reseal;
 mod limit;
 mod losses;
+mod mcp;
 mod migrate;
 mod operator;
 mod payment;
@@ -87,14 +89,8 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Social(command) => {
             return social::run(&configuration()?, command, output).await;
         }
-        Command::Workflow(WorkflowCommand::Validate { file }) => {
-            return workflow::validate(&file, output);
-        }
-        Command::Workflow(WorkflowCommand::Import { file }) => {
-            return workflow::import(&configuration()?, &file, output).await;
-        }
-        Command::Workflow(WorkflowCommand::List { after, limit }) => {
-            workflow::list(&configuration()?, &after, limit, output).await?;
+        Command::Workflow(command) => {
+            return run_workflow(&configuration, command, output).await;
         }
         Command::Import(command) => import::run(&configuration()?, &command, output).await?,
         Command::Serve(options) => return serve::run(configuration()?, &options, output).await,
@@ -113,11 +109,29 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
             return dev::run(&load(named, &environment())?, options, output).await;
         }
         Command::Run(options) => return run::run(options, output).await,
+        Command::Mcp(options) => return mcp::run(options, output).await,
         Command::Audit => return audit::run(&configuration()?, output).await,
         Command::Restore(RestoreCommand::Check) => {
             return restore::check(&configuration()?, output).await;
         }
         Command::Losses(options) => return losses::run(&configuration()?, &options, output).await,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn run_workflow(
+    configuration: &impl Fn() -> anyhow::Result<Config>,
+    command: WorkflowCommand,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    match command {
+        WorkflowCommand::Validate { file } => return workflow::validate(&file, output),
+        WorkflowCommand::Import { file } => {
+            return workflow::import(&configuration()?, &file, output).await;
+        }
+        WorkflowCommand::List { after, limit } => {
+            workflow::list(&configuration()?, &after, limit, output).await?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -67,7 +67,9 @@ async fn main() -> ExitCode {
 /// at a terminal sees calls as they end, so `dev` logs only what needs attention.
 fn start_log(command: &Command) -> Arc<LogBuffer> {
     let level = match command {
-        Command::Dev { .. } | Command::Init(_) | Command::Run(_) => LevelFilter::WARN,
+        Command::Dev { .. } | Command::Init(_) | Command::Run(_) | Command::Mcp(_) => {
+            LevelFilter::WARN
+        }
         Command::Serve(_)
         | Command::Migrate
         | Command::Config(_)

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use serde_json::json;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,18 +21,18 @@ use self::receipt::Receipt;
 use crate::cli::RunArguments;
 use crate::output::Output;
 
-const KEY_VARIABLE: &str = "TRUNKLINE_KEY";
-const URL_VARIABLE: &str = "TRUNKLINE_BASE_URL";
 /// Between two looks at what was spent.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// Calls that the command left behind are settled within this, or the receipt says that it is not complete.
 const SETTLED_WITHIN: Duration = Duration::from_secs(20);
+/// A command that was told to end has so long to do it. A supervisor will not wait much longer for the receipt.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
 const SETTLED_LOOK: Duration = Duration::from_millis(250);
 /// What a shell reports for a command that a signal has ended.
 const SIGNALLED: u8 = 128;
 
 pub(super) async fn run(options: RunArguments, output: &Output) -> anyhow::Result<ExitCode> {
-    let gateway = connect(options.url.as_deref())?;
+    let gateway = Gateway::connect(options.url.as_deref())?;
     let key = gateway.create_key(&options).await?;
     let ended = supervise(&gateway, &key, &options).await;
     // The key goes first: nothing can be added to the receipt afterwards but calls that run already.
@@ -61,26 +61,8 @@ pub(super) async fn run(options: RunArguments, output: &Output) -> anyhow::Resul
     Ok(ExitCode::from(code(status)))
 }
 
-fn connect(url: Option<&str>) -> anyhow::Result<Gateway> {
-    let variable = |name: &str| {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "a customer's key and address, not configuration of a node"
-        )]
-        let value = std::env::var(name);
-        value.ok().filter(|value| !value.is_empty())
-    };
-    let Some(key) = variable(KEY_VARIABLE) else {
-        bail!("{KEY_VARIABLE} is not set; it holds your API key");
-    };
-    let Some(url) = url.map(str::to_owned).or_else(|| variable(URL_VARIABLE)) else {
-        bail!("no address; use --url or set {URL_VARIABLE}");
-    };
-    Gateway::new(&url, key)
-}
-
 /// Runs the command to its end and shows meanwhile what it has spent. A signal that would end this process
-/// ends the command instead.
+/// goes to the command instead, and the receipt follows.
 async fn supervise(
     gateway: &Gateway,
     key: &SubKey,
@@ -94,15 +76,58 @@ async fn supervise(
     let mut child = spawn(&launch)?;
     let mut look = tokio::time::interval(LOOK_EVERY);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ends_by: Option<Instant> = None;
     loop {
-        tokio::select! {
+        let told_to_end = tokio::select! {
             status = child.wait() => return Ok(status?),
-            // The terminal has sent it to the command as well, which decides what it means.
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => child.start_kill()?,
-            _ = hangup.recv() => child.start_kill()?,
-            _ = look.tick() => show_spend(gateway, key, options).await,
+            _ = interrupt.recv() => {
+                // A terminal has sent it to the command as well; a second one means something else to an agent.
+                if !io::stdin().is_terminal() {
+                    forward("INT", &mut child).await?;
+                }
+                false
+            }
+            _ = terminate.recv() => forward("TERM", &mut child).await?,
+            _ = hangup.recv() => forward("HUP", &mut child).await?,
+            () = until(ends_by) => {
+                child.start_kill()?;
+                ends_by = None;
+                false
+            }
+            _ = look.tick() => {
+                show_spend(gateway, key, options).await;
+                false
+            }
+        };
+        if told_to_end && ends_by.is_none() {
+            ends_by = Instant::now().checked_add(ENDS_WITHIN);
         }
+    }
+}
+
+/// Passes a signal on; a command that cannot get it is ended.
+async fn forward(name: &str, child: &mut Child) -> anyhow::Result<bool> {
+    // Without a number it has ended already.
+    let Some(id) = child.id() else {
+        return Ok(false);
+    };
+    let sent = Command::new("kill")
+        .args(["-s", name, &id.to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if !sent.await.is_ok_and(|status| status.success()) {
+        child.start_kill()?;
+    }
+    Ok(true)
+}
+
+/// Never, where there is no such moment.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 

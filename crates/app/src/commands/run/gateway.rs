@@ -1,30 +1,21 @@
 //! The customer's side of the API: a sub-key, what it has spent, its calls, its end.
 
-use std::time::Duration;
-
-use anyhow::{Context as _, bail};
-use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method};
+use anyhow::Context as _;
+use http::Method;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use trunkline_types::Money;
-use trunkline_upstream::{Client, Deadlines, Outgoing, Protocol};
 
 use super::receipt::{Line, Receipt};
 use crate::cli::RunArguments;
+use crate::commands::gateway_client::GatewayClient;
 
-const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
-const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
-const MAX_ANSWER_BYTES: usize = 8_000_000;
 /// Calls that a receipt lists; its sums are of all.
 const MAX_LINES: usize = 1_000;
 
-/// A gateway as its customer sees it.
+/// A gateway as `trunkline run` uses it.
 pub(super) struct Gateway {
-    client: Client,
-    base_url: String,
-    key: String,
+    client: GatewayClient,
 }
 
 /// The key of the command.
@@ -67,31 +58,16 @@ struct Call {
     refunded_usd: String,
 }
 
-#[derive(Deserialize)]
-struct Refusal {
-    error: Reason,
-}
-
-#[derive(Deserialize)]
-struct Reason {
-    message: String,
-}
-
 // === impl Gateway ===
 
 impl Gateway {
-    /// With an address that may end in `/v1`, as SDKs write it.
-    pub(super) fn new(url: &str, key: String) -> anyhow::Result<Self> {
-        let base_url = url.trim_end_matches('/').trim_end_matches("/v1").to_owned();
-        Ok(Self {
-            client: Client::new(CONNECTS_WITHIN)?,
-            base_url,
-            key,
-        })
+    pub(super) fn connect(url: Option<&str>) -> anyhow::Result<Self> {
+        let client = GatewayClient::connect(url)?;
+        Ok(Self { client })
     }
 
     pub(super) fn base_url(&self) -> &str {
-        &self.base_url
+        self.client.base_url()
     }
 
     pub(super) async fn create_key(&self, options: &RunArguments) -> anyhow::Result<SubKey> {
@@ -105,7 +81,10 @@ impl Gateway {
             "cap_usd": options.budget.to_string(),
             "expires_in_seconds": options.lifetime_seconds,
         });
-        let made = self.call(Method::POST, "/v1/keys", Some(body)).await?;
+        let made = self
+            .client
+            .call(Method::POST, "/v1/keys", Some(body))
+            .await?;
         let made = serde_json::from_slice(&made);
         made.context("POST /v1/keys: not the answer of a Trunkline gateway")
     }
@@ -113,7 +92,7 @@ impl Gateway {
     /// What the key has used of its budget: charges, and what open calls have reserved.
     pub(super) async fn spent(&self, key: &SubKey) -> anyhow::Result<Money> {
         let path = format!("/v1/keys/{}", key.id);
-        let view = self.call(Method::GET, &path, None).await?;
+        let view = self.client.call(Method::GET, &path, None).await?;
         let view: KeyView = serde_json::from_slice(&view)?;
         let own = view.budgets.first();
         own.map_or(Ok(Money::ZERO), |budget| Ok(budget.used_usd.parse()?))
@@ -121,10 +100,10 @@ impl Gateway {
 
     pub(super) async fn receipt(&self, key: &SubKey) -> anyhow::Result<Receipt> {
         let sums = format!("/v1/usage?key={}&group_by=key", key.id);
-        let sums = self.call(Method::GET, &sums, None).await?;
+        let sums = self.client.call(Method::GET, &sums, None).await?;
         let Sums { totals } = serde_json::from_slice(&sums)?;
         let calls = format!("/v1/usage?detail=calls&key={}&limit={MAX_LINES}", key.id);
-        let calls = self.call(Method::GET, &calls, None).await?;
+        let calls = self.client.call(Method::GET, &calls, None).await?;
         let lines = String::from_utf8_lossy(&calls)
             .lines()
             .map(line)
@@ -141,47 +120,14 @@ impl Gateway {
     /// From now on no call begins with it.
     pub(super) async fn disable(&self, key: &SubKey) -> anyhow::Result<()> {
         let path = format!("/v1/keys/{}/disable", key.id);
-        self.call(Method::POST, &path, None).await.map(drop)
+        self.client.call(Method::POST, &path, None).await?;
+        Ok(())
     }
 
     pub(super) async fn delete(&self, key: &SubKey) -> anyhow::Result<()> {
         let path = format!("/v1/keys/{}", key.id);
-        self.call(Method::DELETE, &path, None).await.map(drop)
-    }
-
-    async fn call(&self, method: Method, path: &str, body: Option<Value>) -> anyhow::Result<Bytes> {
-        let mut headers = HeaderMap::new();
-        let mut bearer = HeaderValue::from_str(&format!("Bearer {}", self.key))
-            .context("the API key holds characters that no key has")?;
-        bearer.set_sensitive(true);
-        headers.insert(AUTHORIZATION, bearer);
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let body = body.map_or_else(Bytes::new, |body| body.to_string().into());
-        let what = format!("{method} {path}");
-        let call = Outgoing {
-            method,
-            uri: format!("{}{path}", self.base_url).parse()?,
-            headers,
-            body: body.into(),
-            deadlines: Deadlines {
-                first_byte: ANSWERS_WITHIN,
-                idle: ANSWERS_WITHIN,
-                total: ANSWERS_WITHIN,
-            },
-            proxy: None,
-            protocol: Protocol::Http1,
-        };
-        let mut answer = self.client.send(call).await?;
-        let status = answer.status;
-        let bytes = answer.whole(MAX_ANSWER_BYTES).await?;
-        if !status.is_success() {
-            let reason = serde_json::from_slice(&bytes).map_or_else(
-                |_| "no reason".to_owned(),
-                |refusal: Refusal| refusal.error.message,
-            );
-            bail!("{what}: {status}: {reason}");
-        }
-        Ok(bytes)
+        self.client.call(Method::DELETE, &path, None).await?;
+        Ok(())
     }
 }
 
