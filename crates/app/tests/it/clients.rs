@@ -6,6 +6,7 @@ mod claude;
 mod codex;
 mod gemini;
 mod ledger_rows;
+mod mcp;
 mod opencode;
 mod sandbox;
 mod sdks;

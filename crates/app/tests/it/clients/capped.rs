@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::process::Command;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::clients::ledger_rows::{Customer, key_status, nanos};
 use crate::clients::sandbox::{ProgramOutput, Sandbox, attempt, attempt_within, installed};
@@ -152,6 +152,49 @@ async fn a_key_whose_wrapper_was_killed_expires() {
         sleep(Duration::from_millis(200)).await;
     }
     assert_eq!(key_status(&dev, &key).await, 401);
+    dev.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrapper_that_is_told_to_end_tells_its_command_and_prints_the_receipt() {
+    let dev = Dev::start().await;
+    let customer = customer(&dev).await;
+    let call = r#"curl -sf -o /dev/null "$OPENAI_BASE_URL/chat/completions" -H "Authorization: Bearer $OPENAI_API_KEY" \
+  -H 'Content-Type: application/json' -d '{"model": "gpt-5-mini", "max_completion_tokens": 60,
+  "messages": [{"role": "user", "content": "Hello [[tokens:50]]"}]}'"#;
+    for (name, code) in [("INT", 31), ("TERM", 32), ("HUP", 33)] {
+        let scratch = Sandbox::new();
+        // It ends by the signal alone, in its own way, after one more call.
+        let script = format!(
+            "{call}; trap '{}; exit {code}' {name}; printf ready >key.new && mv key.new key; \
+             i=0; while [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done",
+            call.replace('\'', "'\\''")
+        );
+        // The runner of these tests may ignore signals, and a shell cannot trap those.
+        let shell = ["env", "--default-signal", "sh", "-c", &script];
+        let words = [["--budget", "1", "--"].as_slice(), &shell].concat();
+        let mut command = capped(&scratch, &dev, &customer, &words);
+        command.stdout(Stdio::piped()).kill_on_drop(true);
+        let wrapper = command.spawn().unwrap();
+        let began = Instant::now();
+        while left_key(&scratch).is_empty() {
+            assert!(began.elapsed() < REFUSED_WITHIN, "{name}: it did not start");
+            sleep(Duration::from_millis(50)).await;
+        }
+        let id = wrapper.id().unwrap().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status().await;
+        assert!(sent.unwrap().success());
+        let output = timeout(PATIENCE, wrapper.wait_with_output()).await;
+        let output = output.expect("it ends").unwrap();
+        assert_eq!(output.status.code(), Some(code), "{name}: {output:?}");
+        let reply = ProgramOutput {
+            succeeded: true,
+            output: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::new(),
+        };
+        assert_eq!(receipt(&reply)["calls"], 2, "{name}: {reply:?}");
+    }
+    audit(&dev).await;
     dev.end().await;
 }
 

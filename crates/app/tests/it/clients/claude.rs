@@ -9,11 +9,22 @@ use crate::clients::upstreams;
 use crate::dev::Dev;
 
 fn claude(scratch: &Sandbox, dev: &Dev, customer: &Customer, model: &str) -> Command {
+    claude_with(scratch, dev, customer, model, "Read,Bash")
+}
+
+/// With the tools that it may use without asking.
+pub(crate) fn claude_with(
+    scratch: &Sandbox,
+    dev: &Dev,
+    customer: &Customer,
+    model: &str,
+    tools: &str,
+) -> Command {
     let mut command = scratch.command("claude");
     let base_url = dev.text("base_url");
     command
         .args(["--output-format", "stream-json", "--verbose"])
-        .arg("--allowedTools=Read,Bash")
+        .arg(format!("--allowedTools={tools}"))
         .env("ANTHROPIC_BASE_URL", base_url)
         .env("ANTHROPIC_AUTH_TOKEN", &customer.key)
         .env("ANTHROPIC_MODEL", model)

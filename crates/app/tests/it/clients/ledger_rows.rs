@@ -86,7 +86,7 @@ impl Customer {
         nanos(balance["paid_usd"].as_str().unwrap())
     }
 
-    async fn get(&self, base: &str, path: &str) -> Value {
+    pub(crate) async fn get(&self, base: &str, path: &str) -> Value {
         let (host, prefix) = split(base);
         let target = format!("{prefix}{path}");
         get(

@@ -9,11 +9,23 @@ use crate::clients::upstreams;
 use crate::dev::Dev;
 
 fn opencode(scratch: &Sandbox, dev: &Dev, customer: &Customer, model: &str) -> Command {
+    opencode_with(scratch, dev, customer, model, &json!({}))
+}
+
+/// With MCP servers.
+pub(crate) fn opencode_with(
+    scratch: &Sandbox,
+    dev: &Dev,
+    customer: &Customer,
+    model: &str,
+    servers: &Value,
+) -> Command {
     let mut models = serde_json::Map::new();
     let limit = json!({"context": 128_000, "output": 16_384});
     models.insert(model.to_owned(), json!({"name": model, "limit": limit}));
     let settings = json!({
         "autoupdate": false,
+        "mcp": servers,
         "share": "disabled",
         "model": format!("trunkline/{model}"),
         "provider": {"trunkline": {
@@ -35,7 +47,7 @@ fn opencode(scratch: &Sandbox, dev: &Dev, customer: &Customer, model: &str) -> C
 }
 
 /// It puts quotes around a word with a space in it, so a prompt comes word by word.
-fn asking<'a>(command: &'a mut Command, prompt: &str) -> &'a mut Command {
+pub(crate) fn asking<'a>(command: &'a mut Command, prompt: &str) -> &'a mut Command {
     command.arg("--").args(prompt.split(' '))
 }
 
