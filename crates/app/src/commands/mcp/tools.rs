@@ -205,12 +205,13 @@ async fn models(gateway: &GatewayClient, arguments: ModelsArguments) -> Result<V
     let all = parsed(&gateway.call(Method::GET, "/v1/models", None).await?)?;
     let search = arguments.search.unwrap_or_default().to_lowercase();
     let limit = arguments.limit.unwrap_or(USUAL_MODELS).clamp(1, MAX_MODELS);
-    let found: Vec<&Value> = all["data"]
-        .as_array()
+    let found: Vec<&Value> = all
+        .get("data")
+        .and_then(Value::as_array)
         .into_iter()
         .flatten()
         .filter(|model| {
-            let id = model["id"].as_str().unwrap_or_default();
+            let id = model.get("id").and_then(Value::as_str).unwrap_or_default();
             id.to_lowercase().contains(&search)
         })
         .collect();
@@ -234,17 +235,21 @@ async fn create_sub_key(
         let text = "a sub-key of an agent has a cap; `cap_usd` must be an amount";
         return Err(ToolError::new("invalid_arguments", text));
     }
-    let mut body = json!({
-        "name": name, "cap_usd": cap_usd, "expires_in_seconds": expires_in_seconds,
-    });
+    let mut body = Map::new();
+    body.insert("name".to_owned(), json!(name));
+    body.insert("cap_usd".to_owned(), cap_usd);
+    body.insert("expires_in_seconds".to_owned(), json!(expires_in_seconds));
     for (field, list) in [("models", models), ("endpoints", endpoints)] {
         if let Some(list) = list {
-            body[field] = json!(list);
+            body.insert(field.to_owned(), json!(list));
         }
     }
-    let made = gateway.call(Method::POST, "/v1/keys", Some(body)).await?;
+    let body = Some(Value::Object(body));
+    let made = gateway.call(Method::POST, "/v1/keys", body).await?;
     let mut made = object(made)?;
-    made["base_url"] = json!(gateway.base_url());
+    if let Some(fields) = made.as_object_mut() {
+        fields.insert("base_url".to_owned(), json!(gateway.base_url()));
+    }
     Ok(made)
 }
 
