@@ -5,6 +5,7 @@ mod budget;
 mod catalog;
 mod channel;
 mod code;
+mod gateway_check;
 mod import;
 mod init;
 mod key;
@@ -36,6 +37,7 @@ pub(crate) use channel::{
     AddChannel, ChannelChanges, ChannelCommand, ChannelKeyCommand, KeySources,
 };
 pub(crate) use code::{CodeCommand, CreateCodes, RevokeCodes, WalletWord};
+pub(crate) use gateway_check::GatewayCheckArguments;
 pub(crate) use import::{ImportCommand, ImportLitellm, ImportNewApi};
 pub(crate) use init::{DatabaseChoice, ETC_FOLDER, InitArguments, database as read_database};
 pub(crate) use key::{CreateKey, KeyCommand, KeyRoutes};
@@ -284,6 +286,19 @@ Examples:
   claude mcp add --transport http trunkline http://127.0.0.1:8090/mcp --header 'Authorization: Bearer sk-tl-...'"
     )]
     Mcp(McpArguments),
+
+    /// Check any gateway with a simulator as its upstream, and score what it loses and charges.
+    #[command(
+        after_help = "Sends each request to the gateway and to the simulator itself, and compares what a client reads: words,
+thoughts, calls, tokens, fields, errors and charges, with and without faults of the upstream. The
+gateway's models must have the simulator as their upstream (--listen). Exits 1 if a check failed that
+the profile does not explain. docs/dev/gateway-check.md has the rules and profiles of other gateways.
+
+Examples:
+  trunkline gateway-check --target http://127.0.0.1:8080 --key sk-tl-... --simulator http://127.0.0.1:8081 --page page.html
+  trunkline gateway-check --target http://127.0.0.1:4000 --key sk-1234 --profile litellm.toml --save litellm.json"
+    )]
+    GatewayCheck(Box<GatewayCheckArguments>),
 
     /// List calls that upstreams may bill and customers do not pay, by account and kind.
     #[command(

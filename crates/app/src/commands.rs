@@ -15,6 +15,7 @@ mod database;
 mod dev;
 mod emails;
 mod format;
+mod gateway_check;
 mod gateway_client;
 mod import;
 mod init;
@@ -110,6 +111,9 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         }
         Command::Run(options) => return run::run(options, output).await,
         Command::Mcp(options) => return mcp::run(options, output).await,
+        Command::GatewayCheck(options) => {
+            return Box::pin(gateway_check::run(*options, output)).await;
+        }
         Command::Audit => return audit::run(&configuration()?, output).await,
         Command::Restore(RestoreCommand::Check) => {
             return restore::check(&configuration()?, output).await;

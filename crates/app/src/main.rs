@@ -90,6 +90,7 @@ fn start_log(command: &Command) -> Arc<LogBuffer> {
         | Command::Import(_)
         | Command::Audit
         | Command::Restore(_)
+        | Command::GatewayCheck(_)
         | Command::Payment(_)
         | Command::Losses(_) => LevelFilter::INFO,
     };

@@ -29,6 +29,8 @@ mod editing;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod gateway_check;
+#[cfg(test)]
 mod imports;
 #[cfg(test)]
 mod init;
