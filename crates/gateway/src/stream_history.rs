@@ -1,5 +1,6 @@
 //! What a channel's streamed answers told: how fast it writes, by the median of its latest answers, and which
-//! models think. It stands in for what an upstream thought and did not tell.
+//! models think. It stands in for what an upstream thought and did not tell, where that bounds what the operator
+//! bears; no client that left is charged by it.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};

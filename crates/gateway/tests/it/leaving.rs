@@ -100,9 +100,75 @@ async fn a_client_that_leaves_a_long_thought_pays_an_estimate_within_the_hold() 
         ("client_gone", true)
     );
     let output = unit(&left, "output");
-    assert!((1..=4_096).contains(&output), "{output}");
     let truth = harness.simulator.requests().pop().unwrap();
     assert!(truth.client_left && truth.completion_tokens < 409);
+    assert!((1..=truth.completion_tokens).contains(&output), "{output}");
+    harness.audit().await;
+}
+
+/// The channel's median speed would make tens of thousands of tokens of the time.
+// covers: D-2-46
+#[tokio::test]
+async fn a_client_that_leaves_an_upstream_slower_than_it_was_pays_no_more_than_staying() {
+    let settings = Settings {
+        read_on: Duration::from_millis(300),
+        ..Settings::default()
+    };
+    let harness = with_large(settings).await;
+    let fast = streamed("sim-large", "Think [[reasoning:15000]] [[tokens:9]]");
+    for _ in 0..3 {
+        let (answer, _) = begin(&harness, &fast).await;
+        GatewayResponse::read(answer).await;
+    }
+    let slow = streamed(
+        "sim-large",
+        "Think [[reasoning:9]] [[tokens:40]] [[pace:40]]",
+    );
+    let left = leave_at(&harness, &slow, "sim1 ").await;
+    assert_eq!(
+        (left.outcome.as_str(), left.estimated),
+        ("client_gone", true)
+    );
+    let truth = harness.simulator.requests().pop().unwrap();
+    assert!(truth.client_left);
+    assert!(unit(&left, "output") <= truth.completion_tokens);
+    let (answer, id) = begin(&harness, &slow).await;
+    GatewayResponse::read(answer).await;
+    let stayed = row(&harness, &id).await;
+    assert!(charged(&left) < charged(&stayed), "{left:?} {stayed:?}");
+    harness.audit().await;
+}
+
+/// Claude tells its input at once, so that its thoughts alone are untold.
+#[tokio::test]
+async fn a_client_that_leaves_untold_thoughts_above_the_operators_limit_pays_as_if_it_had_stayed() {
+    let settings = Settings {
+        read_on: Duration::from_millis(100),
+        cancelled_input_usd: Money::ZERO,
+        ..Settings::default()
+    };
+    let harness = format_pairs::harness(TestOptions {
+        settings,
+        ..TestOptions::default()
+    })
+    .await;
+    let pair = FormatPair {
+        caller: ClientFormat::Chat,
+        upstream: ClientFormat::Messages,
+        stream: true,
+    };
+    let params = CallParams {
+        prompt: "Think [[reasoning:900]] [[tokens:60]] [[pace:20]]",
+        ..CallParams::default()
+    };
+    let (got, _) = pair.ask(&harness, params).await.unwrap();
+    let stayed = format_pairs::row_of(&harness, &got).await;
+    let left = leave_at(&harness, &pair.body(params), "sim3").await;
+    assert_eq!(
+        (left.outcome.as_str(), left.estimated),
+        ("client_gone", false)
+    );
+    assert_eq!(charged(&left), charged(&stayed));
     harness.audit().await;
 }
 
@@ -298,4 +364,42 @@ async fn a_stream_that_runs_out_of_money_pays_cache_prices_for_cached_input() {
     assert_eq!(unit(&row, "cache_read"), 900);
     assert_eq!(charged(&row), price(&row).min(16_000_000));
     harness.audit().await;
+}
+
+/// A stream whose wallet runs out, of an upstream that tells its input at the end only.
+async fn exhausted(cancelled_input_usd: Money) -> (UsageRow, i64) {
+    let settings = Settings {
+        tranche_tokens: 40,
+        cancelled_input_usd,
+        ..Settings::default()
+    };
+    let harness = with_large(settings).await;
+    let poor = account(&harness.console, 16_000_000, 0).await;
+    let key = harness.key_of(poor, Default::default()).await;
+    let prompt = format!("{} [[tokens:5000]] [[pace:1]]", "x".repeat(4_000));
+    let bytes = Bytes::from(streamed("sim-plain", &prompt).to_string());
+    let to = (harness.address, key.as_str());
+    let got = harness.send_as(to, Method::POST, PATH, bytes, &[]).await;
+    let got = GatewayResponse::read(got).await;
+    let request: RequestId = got.id().parse().unwrap();
+    let row = usage::find(&harness.data, poor, request).await.unwrap();
+    let row = row.expect("the call is over");
+    assert_eq!(
+        (row.outcome.as_str(), row.estimated),
+        ("balance_exhausted", true)
+    );
+    harness.audit().await;
+    let charged = charged(&row);
+    (row, charged)
+}
+
+/// Keys with small caps would buy long prompts at the price of cache reads.
+#[tokio::test]
+async fn a_stream_that_runs_out_of_money_above_the_operators_limit_pays_a_fair_guess() {
+    let (borne, little) = exhausted(Settings::default().cancelled_input_usd).await;
+    assert!(unit(&borne, "cache_read") > 0, "in the caller's favour");
+    let (fair, more) = exhausted(Money::ZERO).await;
+    assert_eq!(unit(&fair, "cache_read"), 0);
+    assert!(unit(&fair, "input") >= 1_000, "{fair:?}");
+    assert!(little < more && more <= 16_000_000, "{little} {more}");
 }

@@ -66,7 +66,7 @@ impl Answering<'_> {
         mut relay: Relay,
         end: End,
     ) -> Result<(Bytes, Option<AnswerUsage>), Box<Exhausted>> {
-        self.time_stream(&mut relay, &end);
+        self.note_end(&mut relay, &end);
         let outcome = self.outcome_of(end)?;
         let is_cut = outcome == Outcome::BalanceExhausted;
         let ending = if is_cut {

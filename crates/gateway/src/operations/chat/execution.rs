@@ -347,10 +347,13 @@ impl Quoted {
         let follow = &relay.follow;
         let input = follow.reported_input();
         let counted = match outcome {
-            Outcome::ClientGone | Outcome::BalanceExhausted => {
-                let written = follow.least_written().max(relay.unseen_tokens);
-                self.estimate_left(input, written.min(self.most_output()))
-            }
+            Outcome::ClientGone | Outcome::BalanceExhausted => match relay.fair_output {
+                Some(output) => self.estimate(input, output),
+                None => {
+                    let least = follow.least_written().min(self.most_output());
+                    self.estimate_left(input, least)
+                }
+            },
             Outcome::Complete
             | Outcome::Accepted
             | Outcome::Refused

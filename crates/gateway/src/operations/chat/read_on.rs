@@ -11,9 +11,9 @@ use super::execution::Answering;
 use super::relay::{End, Relay, next_frame};
 
 impl Answering<'_> {
-    /// Reads what is worth it of a stream whose client has left. Input that the upstream has not told is
-    /// estimated in the caller's favour, and the operator bears the difference up to a limit for each account
-    /// and hour. Above it the stream is read to its end, which costs what staying would have cost.
+    /// Reads what is worth it of a stream whose client has left. What the upstream has not told is estimated by
+    /// the least that it can be, and the operator bears the difference up to a limit for each account and hour.
+    /// Above it the stream is read to its end, which costs what staying would have cost.
     pub(super) async fn after_leaving(
         &mut self,
         answer: &mut UpstreamResponse,
@@ -21,8 +21,7 @@ impl Answering<'_> {
         relay: &mut Relay,
     ) -> End {
         let has_ended = self.read_on(answer, frames, relay).await;
-        let untold = self.untold_input(relay);
-        if untold.is_none_or(|amount| self.bears(amount)) || has_ended {
+        if self.bears_untold(relay) || has_ended {
             return End::ClientGone;
         }
         relay.gone = true;
@@ -76,18 +75,40 @@ impl Answering<'_> {
         }
     }
 
-    /// By how much the estimate of the input is below a fair guess at it; none where the upstream told it.
-    fn untold_input(&self, relay: &Relay) -> Option<Money> {
+    /// Whether the operator bears what the upstream has not told, for this account too.
+    pub(super) fn bears_untold(&self, relay: &Relay) -> bool {
+        let untold = self.untold(relay);
+        untold.is_none_or(|amount| self.bears(amount))
+    }
+
+    /// By how much the least that a stream can have used is below a fair guess at it; none where the upstream
+    /// told all of it.
+    fn untold(&self, relay: &Relay) -> Option<Money> {
         let follow = &relay.follow;
-        if follow.reported().is_some() || follow.reported_input().is_some() {
+        if follow.reported().is_some() {
             return None;
         }
         let quoted = &self.quoted;
         let price = |usage: &Usage| quoted.exact(usage).ok().map(|price| price.amount);
-        let fair = price(&quoted.estimate(None, 0))?;
-        let least = price(&quoted.estimate_left(None, 0))?;
+        let input = follow.reported_input();
+        let fair = price(&quoted.estimate(input.clone(), self.fair_output(relay)))?;
+        let least = price(&quoted.estimate_left(input, follow.least_written()))?;
         let untold = fair.checked_sub(least).ok()?;
         (untold > Money::ZERO).then_some(untold)
+    }
+
+    /// Output tokens by a fair guess. What is thought unseen is guessed by the channel's median speed, which may
+    /// be above the truth: this bounds what the operator bears, and is no estimate of what a client that left
+    /// has used.
+    pub(super) fn fair_output(&self, relay: &Relay) -> u64 {
+        let written = relay.follow.written();
+        let thought = if self.thinks_unseen() {
+            let streams = &self.upstream.channel.health.streams;
+            streams.tokens_in(self.context.attempt_time())
+        } else {
+            0
+        };
+        written.max(thought).min(self.quoted.most_output())
     }
 
     /// Whether the operator bears this amount for the account too.

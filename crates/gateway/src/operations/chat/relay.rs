@@ -63,8 +63,8 @@ pub(crate) struct Relay {
     pub(super) gone: bool,
     /// It is read to its end though its reader leaves.
     pub(super) finishes: bool,
-    /// Tokens that the upstream may have thought without telling, by the time that it took.
-    pub(super) unseen_tokens: u64,
+    /// Output tokens by a fair guess, where the money ended and the operator bears no more of what is not told.
+    pub(super) fair_output: Option<u64>,
     /// How the stream ends, once that is metered.
     pub(super) ending: Option<StreamEnd>,
     /// Its last bytes, where they were stored before the charge.

@@ -84,7 +84,7 @@ impl Answering<'_> {
         if self.context.is_traced() {
             self.note_facts(relay.follow.facts());
         }
-        self.time_stream(&mut relay, &end);
+        self.note_end(&mut relay, &end);
         self.relayed(relay, end)
     }
 
@@ -114,24 +114,21 @@ impl Answering<'_> {
         Ok(Some(ReadFrame { kind, frame }))
     }
 
-    /// What the time that a stream took says: how fast its channel is, or how much was thought unseen.
-    pub(super) fn time_stream(&self, relay: &mut Relay, end: &End) {
-        let took = self.context.attempt_time();
-        let channel = &self.upstream.channel;
+    /// What the end of a stream says: how fast its channel is, or that its account ran out of money so often
+    /// that the operator bears no more of what is not told.
+    pub(super) fn note_end(&self, relay: &mut Relay, end: &End) {
         match (end, relay.follow.reported()) {
             (End::Done, Some(reported)) => {
                 let streamed = Streamed {
                     output: reported.output(),
                     thoughts: reported.reasoning.unwrap_or(0),
-                    took,
+                    took: self.context.attempt_time(),
                 };
-                channel
-                    .health
-                    .streams
-                    .record(self.quoted.request.model(), &streamed);
+                let streams = &self.upstream.channel.health.streams;
+                streams.record(self.quoted.request.model(), &streamed);
             }
-            (End::ClientGone | End::Exhausted, None) if self.thinks_unseen() => {
-                relay.unseen_tokens = channel.health.streams.tokens_in(took);
+            (End::Exhausted, None) if !self.bears_untold(relay) => {
+                relay.fair_output = Some(self.fair_output(relay));
             }
             (
                 End::Done | End::ClientGone | End::Exhausted | End::Failed(..) | End::Unavailable,
@@ -168,7 +165,7 @@ impl Answering<'_> {
             record: None,
             gone: false,
             finishes: quoted.call.finishes_streams(),
-            unseen_tokens: 0,
+            fair_output: None,
             ending: None,
             last: None,
         }
