@@ -33,7 +33,11 @@ pub(crate) fn charged(row: &UsageRow) -> i64 {
 
 /// What the units of a row cost, by hand.
 pub(crate) fn price(row: &UsageRow) -> i64 {
-    let units = row.units.as_object().unwrap().iter();
+    price_of(&row.units)
+}
+
+pub(crate) fn price_of(units: &Value) -> i64 {
+    let units = units.as_object().unwrap().iter();
     let pico: u64 = units
         .map(|(face, count)| {
             let price = PRICES.iter().find(|(name, _)| name == face);

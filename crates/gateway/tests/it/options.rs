@@ -9,6 +9,7 @@ use trunkline_db::bus::Bus;
 use trunkline_edge::listener::EdgeSettings;
 use trunkline_edge::settings::LimitSettings;
 use trunkline_gateway::Settings;
+use trunkline_ledger::LedgerSettings;
 use trunkline_limits::Limits;
 use trunkline_types::Clock;
 use trunkline_upstream::safe_fetch::SafeFetcher;
@@ -16,6 +17,7 @@ use trunkline_upstream::safe_fetch::SafeFetcher;
 /// Options of a test gateway.
 pub(crate) struct TestOptions {
     pub(crate) settings: Settings,
+    pub(crate) ledger: LedgerSettings,
     /// Money in the wallets, in nano-USD.
     pub(crate) paid: i64,
     pub(crate) trial: i64,
@@ -90,6 +92,7 @@ impl Default for TestOptions {
     fn default() -> Self {
         Self {
             settings: Settings::default(),
+            ledger: LedgerSettings::default(),
             paid: 10_000_000_000,
             trial: 0,
             breakable: false,

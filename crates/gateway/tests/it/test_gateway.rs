@@ -22,7 +22,7 @@ use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
 use trunkline_ledger::accounts::{
     self as ledger_accounts, AccountKind, TopUp, TopUpAnswer, Wallet,
 };
-use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, audit, usage};
+use trunkline_ledger::{Ledger, LedgerTasks, audit, usage};
 use trunkline_simulator::{Settings as SimulatorSettings, Simulator};
 use trunkline_social::Cells;
 use trunkline_store::accounts::{self, NewAccount};
@@ -108,7 +108,7 @@ impl TestGateway {
         let document = Document::generate(SystemClock.now(), &SystemRandom).unwrap();
         let keyring = || Keyring::new(&document, Arc::new(SystemRandom)).unwrap();
         let node = NodeId::new("n1").unwrap();
-        let opened = Ledger::open(data.clone(), &node, LedgerSettings::default());
+        let opened = Ledger::open(data.clone(), &node, options.ledger.clone());
         let (ledger, tasks) = opened.await.unwrap();
         let client = Client::new(Duration::from_secs(2)).unwrap();
         let (stop_traces, traces_stopped) = watch::channel(false);

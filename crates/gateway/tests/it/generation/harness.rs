@@ -84,11 +84,17 @@ impl TestGateway {
             ..options
         })
         .await;
-        harness.sell(CATALOG).await;
-        for (provider, path, models) in CHANNELS {
-            harness.vendor(provider, provider, path, models).await;
-        }
+        harness.sell_generation("").await;
         harness
+    }
+
+    /// Adds the models and their channels, whose names begin so.
+    pub(crate) async fn sell_generation(&self, start: &str) {
+        self.sell(CATALOG).await;
+        for (provider, path, models) in CHANNELS {
+            let name = format!("{start}{provider}");
+            self.vendor(&name, provider, path, models).await;
+        }
     }
 
     /// A channel to the simulator of a vendor, behind those that a test adds.

@@ -55,16 +55,21 @@ impl TestGateway {
 
     pub(crate) async fn realtime_of(options: TestOptions) -> Self {
         let harness = Self::build(options).await;
-        harness.sell(CATALOG).await;
-        let base = format!("http://{}/v1", harness.simulator.address());
+        harness.sell_realtime().await;
+        harness
+    }
+
+    /// Adds the models and their channel.
+    pub(crate) async fn sell_realtime(&self) {
+        self.sell(CATALOG).await;
+        let base = format!("http://{}/v1", self.simulator.address());
         let models = [("live-voice", "sim-voice"), ("live-ears", "whisper-1")];
         let options = ChannelOptions {
             provider: Some("openai"),
             priority: 10,
             ..ChannelOptions::default()
         };
-        harness.channel_with("voice", &base, &models, options).await;
-        harness
+        self.channel_with("voice", &base, &models, options).await;
     }
 
     pub(crate) async fn connect(&self) -> Client {
