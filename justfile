@@ -214,7 +214,7 @@ quotes pairs="10000":
 strays cases="100":
     TRUNKLINE_STRAYS={{ cases }} TRUNKLINE_STRAYS_SEED=$(date +%s) cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-gateway) & test(an_unlisted_field_or_tool_arrives_at_no_provider)'
 
-# Random calls with lying usage, caps and limits, and streams that are left at any frame: long form, a hundred thousand of each.
+# Random calls of every operation with lying usage, caps and limits, and streams that are left at any frame: long form.
 charges cases="100000":
     TRUNKLINE_CHARGES={{ cases }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-gateway) & test(/^charges::/)'
 
