@@ -23,8 +23,8 @@
 )]
 
 pub mod account_close;
-pub mod account_routes;
 pub mod account_notes;
+pub mod account_routes;
 pub mod accounts;
 pub mod action_log;
 pub mod alarms;

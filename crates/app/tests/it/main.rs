@@ -51,9 +51,9 @@ mod platforms;
 #[cfg(test)]
 mod prices;
 #[cfg(test)]
-mod runbook;
-#[cfg(test)]
 mod routes_and_closing;
+#[cfg(test)]
+mod runbook;
 #[cfg(test)]
 mod sdk;
 #[cfg(test)]
