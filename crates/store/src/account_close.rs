@@ -1,16 +1,46 @@
-//! Closing an account. Keys end and names go with the transaction that closes it; a job of the data plane erases
-//! prompts, files and webhooks afterwards. What books need stays, without a name.
+//! The end of an account, and what is erased of it. Keys end when it is closed. Names and addresses of people, notes,
+//! webhooks and emails go with the transaction that erases it, prompts and files by a job of the data plane. What
+//! moved money stays, under the account's number.
 
 use sqlx::{PgConnection, Row as _};
-use trunkline_db::{Database, DbError, Tx, revision};
+use trunkline_db::{DbError, Tx, revision};
 use trunkline_types::{AccountId, KeyId};
 use uuid::Uuid;
 
 use crate::accounts::TOPIC;
 use crate::keys;
 
-/// What stands where a name was.
-const NAME: &str = "closed";
+/// What an erased account or key is called.
+const ERASED: &str = "erased";
+
+/// What is erased of an account with its name.
+const OF_ACCOUNT: [&str; 9] = [
+    "DELETE FROM app.account_note WHERE account_id = $1",
+    "DELETE FROM app.webhook_delivery WHERE account_id = $1",
+    "DELETE FROM app.task_webhook WHERE account_id = $1",
+    "DELETE FROM app.webhook WHERE account_id = $1",
+    "UPDATE app.invitation SET email = 'erased@invalid',
+         revoked_at = CASE WHEN accepted_at IS NULL THEN COALESCE(revoked_at, app.now()) END
+     WHERE account_id = $1",
+    "UPDATE app.payment_profile SET customer_id = 'erased', method_id = 'erased', top_up_below = NULL,
+         top_up_amount = NULL, top_up_month_max = NULL
+     WHERE account_id = $1",
+    "UPDATE app.sign_in SET account_id = NULL WHERE account_id = $1",
+    "UPDATE app.sign_in SET viewing_id = NULL WHERE viewing_id = $1",
+    "DELETE FROM app.member WHERE account_id = $1",
+];
+/// What is erased of people.
+const OF_PEOPLE: [&str; 7] = [
+    "DELETE FROM app.sign_in WHERE person_id = ANY ($1)",
+    "DELETE FROM app.second_factor WHERE person_id = ANY ($1)",
+    "DELETE FROM app.recovery_code WHERE person_id = ANY ($1)",
+    "DELETE FROM app.person_token WHERE person_id = ANY ($1)",
+    "DELETE FROM app.person_identity WHERE person_id = ANY ($1)",
+    "DELETE FROM app.email WHERE to_address IN (SELECT email FROM app.person WHERE id = ANY ($1))",
+    "UPDATE app.person SET email = 'erased-' || id || '@invalid', name = 'erased', password_hash = NULL,
+         email_verified_at = NULL, disabled_at = app.now()
+     WHERE id = ANY ($1)",
+];
 
 /// What closing came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +56,7 @@ pub enum CloseAnswer {
     Running(i64),
 }
 
-/// A file of a closed account.
+/// A video of an account that is being erased.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErasedTask {
     pub id: Uuid,
@@ -34,8 +64,8 @@ pub struct ErasedTask {
     pub media_path: Option<String>,
 }
 
-/// Closes an account for good.
-pub async fn close(tx: &mut Tx, id: AccountId) -> Result<CloseAnswer, DbError> {
+/// Closes an account for good: its keys end.
+pub async fn close(tx: &mut Tx, id: AccountId, by: &str) -> Result<CloseAnswer, DbError> {
     // The revision first: it is the lock that all changes of accounts take.
     let number = revision::bump(tx, TOPIC).await?;
     let found: Option<bool> =
@@ -57,30 +87,18 @@ pub async fn close(tx: &mut Tx, id: AccountId) -> Result<CloseAnswer, DbError> {
     if running > 0 {
         return Ok(CloseAnswer::Running(running));
     }
-    let keys = end_keys(tx, id).await?;
-    remove_people(tx, id).await?;
-    sqlx::query(
-        "UPDATE app.payment_profile SET customer_id = $2, method_id = $2, top_up_below = NULL,
-             top_up_amount = NULL, top_up_month_max = NULL
-         WHERE account_id = $1",
-    )
-    .bind(id.number())
-    .bind(NAME)
-    .execute(&mut **tx)
-    .await?;
-    sqlx::query(
-        "UPDATE app.account SET closed_at = app.now(), name = $3, aliases = '{}', revision = $2 WHERE id = $1",
-    )
-    .bind(id.number())
-    .bind(number)
-    .bind(NAME)
-    .execute(&mut **tx)
-    .await?;
+    sqlx::query("UPDATE app.account SET closed_at = app.now(), revision = $2 WHERE id = $1")
+        .bind(id.number())
+        .bind(number)
+        .execute(&mut **tx)
+        .await?;
+    let keys = end_keys(tx, id, by).await?;
     Ok(CloseAnswer::Done { keys })
 }
 
-/// Ends all keys and takes their names away; how many were live.
-async fn end_keys(tx: &mut Tx, id: AccountId) -> Result<usize, DbError> {
+/// Ends all keys; how many were live.
+async fn end_keys(tx: &mut Tx, id: AccountId, by: &str) -> Result<usize, DbError> {
+    // A key takes those below it along.
     let heads: Vec<i64> = sqlx::query_scalar(
         "SELECT id FROM app.api_key WHERE account_id = $1 AND parent_id IS NULL AND deleted_at IS NULL ORDER BY id",
     )
@@ -89,50 +107,60 @@ async fn end_keys(tx: &mut Tx, id: AccountId) -> Result<usize, DbError> {
     .await?;
     let mut ended: usize = 0;
     for head in heads {
-        let answer = keys::delete(tx, KeyId::new(head), keys::OPERATOR).await?;
+        let answer = keys::delete(tx, KeyId::new(head), by).await?;
         if let keys::RevokeAnswer::Done { keys } = answer {
             ended = ended.saturating_add(keys.len());
         }
     }
-    let number = revision::bump(tx, keys::TOPIC).await?;
-    sqlx::query("UPDATE app.api_key SET name = $2, revision = $3 WHERE account_id = $1")
-        .bind(id.number())
-        .bind(NAME)
-        .bind(number)
-        .execute(&mut **tx)
-        .await?;
     Ok(ended)
 }
 
-/// Takes its members away. A person who is a member of nothing else, and no operator, has no name and no address any
-/// more.
-async fn remove_people(tx: &mut Tx, id: AccountId) -> Result<(), DbError> {
-    for statement in [
-        "DELETE FROM app.invitation WHERE account_id = $1",
-        "UPDATE app.sign_in SET account_id = NULL WHERE account_id = $1",
-        "UPDATE app.person AS p
-         SET name = 'closed', email = 'closed-' || p.id || '@closed.invalid', password_hash = NULL,
-             disabled_at = COALESCE(p.disabled_at, app.now())
-         FROM app.member AS m
-         WHERE m.account_id = $1 AND m.person_id = p.id AND NOT p.is_operator AND NOT EXISTS (
-             SELECT FROM app.member AS other WHERE other.person_id = p.id AND other.account_id <> $1)",
-        "DELETE FROM app.member WHERE account_id = $1",
-    ] {
-        sqlx::query(statement)
-            .bind(id.number())
-            .execute(&mut **tx)
-            .await?;
+/// Erases what names people of a closed account, and leaves its prompts and files to the job. Members who have no
+/// other account are erased with it.
+pub async fn erase(tx: &mut Tx, account: AccountId) -> Result<(), DbError> {
+    let number = revision::bump(tx, TOPIC).await?;
+    let key_number = revision::bump(tx, keys::TOPIC).await?;
+    let id = account.number();
+    sqlx::query(
+        "UPDATE app.account SET name = $2, aliases = '{}', erasing_since = COALESCE(erasing_since, app.now()),
+             revision = $3
+         WHERE id = $1",
+    )
+    .bind(id)
+    .bind(ERASED)
+    .bind(number)
+    .execute(&mut **tx)
+    .await?;
+    sqlx::query("UPDATE app.api_key SET name = $2, revision = $3 WHERE account_id = $1")
+        .bind(id)
+        .bind(ERASED)
+        .bind(key_number)
+        .execute(&mut **tx)
+        .await?;
+    let alone: Vec<i64> = sqlx::query_scalar(
+        "SELECT m.person_id FROM app.member AS m JOIN app.person AS p ON p.id = m.person_id AND NOT p.is_operator
+         WHERE m.account_id = $1 AND NOT EXISTS (
+             SELECT FROM app.member AS o WHERE o.person_id = m.person_id AND o.account_id <> $1)",
+    )
+    .bind(id)
+    .fetch_all(&mut **tx)
+    .await?;
+    for text in OF_ACCOUNT {
+        sqlx::query(text).bind(id).execute(&mut **tx).await?;
+    }
+    for text in OF_PEOPLE {
+        sqlx::query(text).bind(&alone).execute(&mut **tx).await?;
     }
     Ok(())
 }
 
-/// Closed accounts that are not erased.
+/// Accounts that are being erased.
 pub async fn to_erase(
     connection: &mut PgConnection,
     limit: i64,
 ) -> Result<Vec<AccountId>, DbError> {
     let ids: Vec<i64> = sqlx::query_scalar(
-        "SELECT id FROM app.account WHERE closed_at IS NOT NULL AND erased_at IS NULL ORDER BY id LIMIT $1",
+        "SELECT id FROM app.account WHERE erasing_since IS NOT NULL AND erased_at IS NULL ORDER BY id LIMIT $1",
     )
     .bind(limit)
     .fetch_all(connection)
@@ -175,23 +203,14 @@ pub async fn erase_task(connection: &mut PgConnection, task: Uuid) -> Result<(),
     Ok(())
 }
 
-/// Erases what else is the account's own, and writes down that it is done.
-pub async fn finish_erasure(database: &Database, account: AccountId) -> Result<(), DbError> {
-    let mut tx = database.begin().await?;
-    let done = async {
-        for statement in [
-            "DELETE FROM app.webhook_delivery WHERE account_id = $1",
-            "DELETE FROM app.task_webhook WHERE account_id = $1",
-            "DELETE FROM app.webhook WHERE account_id = $1",
-            "UPDATE app.account SET erased_at = app.now() WHERE id = $1",
-        ] {
-            sqlx::query(statement)
-                .bind(account.number())
-                .execute(&mut *tx)
-                .await?;
-        }
-        Ok::<(), DbError>(())
-    };
-    let done = done.await;
-    tx.finish(done).await
+/// Nothing is left to erase of an account.
+pub async fn finish_erasure(
+    connection: &mut PgConnection,
+    account: AccountId,
+) -> Result<(), DbError> {
+    sqlx::query("UPDATE app.account SET erased_at = app.now() WHERE id = $1")
+        .bind(account.number())
+        .execute(connection)
+        .await?;
+    Ok(())
 }

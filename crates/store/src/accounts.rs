@@ -137,20 +137,6 @@ pub async fn find(
     row.as_ref().map(Account::of_row).transpose()
 }
 
-/// Names of some accounts; unknown ones are left out.
-pub async fn names(
-    connection: &mut PgConnection,
-    ids: &[AccountId],
-) -> Result<BTreeMap<AccountId, String>, DbError> {
-    let numbers: Vec<i64> = ids.iter().map(|id| id.number()).collect();
-    let rows = sqlx::query("SELECT id, name FROM app.account WHERE id = ANY ($1)")
-        .bind(numbers)
-        .fetch_all(connection)
-        .await?;
-    let read = |row: &PgRow| Ok((AccountId::new(row.try_get("id")?), row.try_get("name")?));
-    rows.iter().map(read).collect()
-}
-
 /// Renames an account. False if there is no such account.
 pub async fn rename(tx: &mut Tx, id: AccountId, name: &str) -> Result<bool, CreateAccountError> {
     check_name("name", name)?;
@@ -289,7 +275,7 @@ pub async fn owners(
     rows.iter().map(pair).collect()
 }
 
-/// The names of accounts.
+/// Names of some accounts; unknown ones are left out.
 pub async fn names(
     connection: &mut PgConnection,
     accounts: &[AccountId],

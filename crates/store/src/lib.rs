@@ -1,10 +1,10 @@
 //! Tables apart from money: accounts, API keys and policies, channels, workflow records, pauses of
 //! social cells, people, emails, tasks and webhooks.
 //!
-//! One module per group of tables: [`accounts`], [`account_notes`], [`action_log`], [`keys`], [`channels`], [`workflows`], [`tasks`],
-//! One module per group of tables: [`accounts`], [`keys`], [`channels`], [`workflows`], [`workflow_runs`], [`tasks`],
-//! [`cell_pauses`], [`webhooks`], [`limits`], [`people`], [`sign_ups`], [`oidc`], [`emails`],
-//! [`redemption_codes`], [`trial_grants`], [`imported_accounts`], [`payments`], [`attempt_counters`].
+//! One module per group of tables: [`accounts`], [`account_notes`], [`account_close`], [`action_log`], [`keys`],
+//! [`channels`], [`workflows`], [`workflow_runs`], [`tasks`], [`cell_pauses`], [`webhooks`], [`limits`], [`people`],
+//! [`sign_ups`], [`oidc`], [`emails`], [`redemption_codes`], [`trial_grants`], [`imported_accounts`], [`payments`],
+//! [`attempt_counters`].
 //! [`logins`] is about the database's own login. What a key may do is a [`Policy`], checked once, when it is made. Every change takes
 //! the next revision of its topic, so that nodes which cache these tables can follow them.
 //!
@@ -35,7 +35,6 @@ pub mod cell_pauses;
 pub mod channel_health;
 pub mod channels;
 pub mod emails;
-pub mod erasure;
 pub mod imported_accounts;
 pub mod keys;
 pub mod limits;

@@ -47,8 +47,15 @@ pub(super) async fn run(
     let calls =
         written.with_context(|| format!("the export to {path} failed; nothing was closed"))?;
     let mut tx = database.begin().await?;
-    let done = account_close::close(&mut tx, id).await;
-    let answer = database::finish(tx, done.map_err(anyhow::Error::from), ADVICE).await?;
+    let done = async {
+        let answer = account_close::close(&mut tx, id, keys::OPERATOR).await?;
+        if matches!(answer, CloseAnswer::Done { .. }) {
+            account_close::erase(&mut tx, id).await?;
+        }
+        Ok(answer)
+    };
+    let done = done.await;
+    let answer = database::finish(tx, done, ADVICE).await?;
     let keys = match answer {
         CloseAnswer::Done { keys } => keys,
         CloseAnswer::Before => bail!("account {id} was closed before"),
@@ -61,7 +68,7 @@ pub(super) async fn run(
     };
     let text = format!(
         "Account {id} is closed: {keys} keys ended, {calls} calls exported to {path}.\n\
-         A worker erases its prompts, files and webhooks within minutes."
+         Its names, webhooks and emails are erased; a worker erases its prompts and files within minutes."
     );
     let object = json!({
         "ok": true, "account": id, "keys_ended": keys, "calls_exported": calls,

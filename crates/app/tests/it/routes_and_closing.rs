@@ -184,7 +184,7 @@ async fn an_operator_closes_an_account_which_is_exported_first_and_has_no_name_a
     assert_eq!(exported["calls"][0]["paid_usd"], "1");
     let account_row = cli.json(&["account", "show", &id])["account"].clone();
     assert!(account_row["closed_at"].is_string(), "{account_row}");
-    assert_eq!(account_row["name"], "closed");
+    assert_eq!(account_row["name"], "erased");
     let found = cli.json(&["account", "list", "--search", "ada"]);
     assert_eq!(
         found["accounts"],

@@ -1,4 +1,4 @@
-//! Erases what is stored of accounts that were closed: prompts and files of videos, webhooks, stored answers.
+//! Erases what is stored of closed accounts that an operator erases: prompts and files of videos, stored answers.
 
 use trunkline_blobs::ObjectPath;
 use trunkline_ledger::stored_responses;
@@ -12,9 +12,9 @@ const TASKS: i64 = 100;
 
 pub(super) async fn run(context: &JobContext) -> JobResult {
     let mut session = context.data.session().await?;
-    let closed = account_close::to_erase(&mut session, ACCOUNTS).await?;
+    let erasing = account_close::to_erase(&mut session, ACCOUNTS).await?;
     let mut done: u64 = 0;
-    for account in closed {
+    for account in erasing {
         let tasks = account_close::tasks_to_erase(&mut session, account, TASKS).await?;
         for task in &tasks {
             // A path that is none of ours leads to no file.
@@ -26,7 +26,7 @@ pub(super) async fn run(context: &JobContext) -> JobResult {
         }
         if tasks.is_empty() {
             stored_responses::purge_account(&context.data, account).await?;
-            account_close::finish_erasure(&context.data, account).await?;
+            account_close::finish_erasure(&mut session, account).await?;
             tracing::info!(account.id = account.number(), "account erasure: done");
         }
         done = done.saturating_add(1);

@@ -10,10 +10,11 @@ use http::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 use trunkline_ledger::statement as books;
 use trunkline_ledger::usage_report::{self, Grouping, UsageFilter};
+use trunkline_store::account_close::{self, CloseAnswer};
 use trunkline_store::accounts::Account;
 use trunkline_store::action_log::{self, NewAction};
 use trunkline_store::keys::{self, KeysQuery};
-use trunkline_store::{account_notes, erasure, payments, people};
+use trunkline_store::{account_notes, payments, people};
 use trunkline_types::{AccountId, Money};
 
 use super::customers::{CustomerDetail, detail};
@@ -37,8 +38,7 @@ const EXPORTED_LINES: u32 = 5_000;
 const EXPORTED_KEYS: u32 = 1_000;
 const EXPORTED_ACTIONS: i64 = 1_000;
 const EXPORTED_PAYMENTS: i64 = 1_000;
-/// Who revokes the keys of a customer that is closed.
-const BY: &str = "operator";
+const RUNNING: &str = "calls of the customer are running; suspend it and wait. Nothing was changed";
 
 /// Exports a customer's data as one JSON document. Secrets are not in it.
 #[utoipa::path(post, path = "/api/operator/customers/{id}/export", operation_id = "export_customer", tag = "customers",
@@ -96,19 +96,23 @@ pub(super) async fn close(
         ));
     }
     if balance.paid_held > Money::ZERO || balance.trial_held > Money::ZERO {
-        return Err(conflict(
-            "calls of the customer are running; suspend it and wait. Nothing was changed",
-        ));
+        return Err(conflict(RUNNING));
     }
     let mut tx = shared.people.begin().await.map_err(query::unwritten)?;
     let closed = async {
-        if !erasure::close(&mut tx, account.id, BY).await? && !body.erase {
-            return Err(conflict(
-                "the customer is closed already. Nothing was changed",
-            ));
+        match account_close::close(&mut tx, account.id, keys::OPERATOR).await? {
+            CloseAnswer::Done { .. } => {}
+            // What was closed can still be erased.
+            CloseAnswer::Before | CloseAnswer::UnknownAccount if body.erase => {}
+            CloseAnswer::Before | CloseAnswer::UnknownAccount => {
+                return Err(conflict(
+                    "the customer is closed already. Nothing was changed",
+                ));
+            }
+            CloseAnswer::Running(_) => return Err(conflict(RUNNING)),
         }
         if body.erase {
-            erasure::erase(&mut tx, account.id).await?;
+            account_close::erase(&mut tx, account.id).await?;
         }
         let action = NewAction {
             action: "close_customer",
