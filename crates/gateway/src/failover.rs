@@ -425,8 +425,9 @@ impl Tally {
 
 // === impl Exhausted ===
 
-impl Exhausted {
-    pub(crate) const fn failed(error: ApiError) -> Self {
+/// The upstream failed: what any other error of an attempt says.
+impl From<ApiError> for Exhausted {
+    fn from(error: ApiError) -> Self {
         Self {
             error,
             outcome: Outcome::UpstreamFailed,

@@ -129,12 +129,7 @@ pub(crate) async fn price<O: Operation>(
     model_rules::check(&operation, &offer.sale, services.now())?;
     context.step(Step::Offer);
     let excerpt = ask_guardrail::request_excerpt(services, &operation);
-    let pricing = Pricing {
-        id: context.id,
-        caller,
-        headers,
-        offer,
-    };
+    let pricing = Pricing::new(context.id, caller, headers, offer);
     let mut priced = operation.price(services, pricing).await?;
     priced.call_mut().excerpt = excerpt;
     let call = priced.call();
@@ -166,8 +161,8 @@ pub(crate) async fn admit<P: PricedOperation>(
 /// One of many executions of a connection that was accepted, in a context of its own: everything from the alias on.
 /// The responder gets the error of one that does not begin.
 pub(crate) async fn execute<O>(
-    services: &Arc<Services>,
-    context: &Arc<RequestContext>,
+    services: Arc<Services>,
+    context: Arc<RequestContext>,
     caller: Caller,
     headers: &HeaderMap,
     operation: O,
@@ -177,15 +172,12 @@ pub(crate) async fn execute<O>(
     O::Priced: Execution,
 {
     let admitted = async {
-        let priced = price(services, context, caller, headers, operation).await?;
-        admit(services, context, headers, &priced).await?;
+        let priced = price(&services, &context, caller, headers, operation).await?;
+        admit(&services, &context, headers, &priced).await?;
         Ok(priced)
     };
     match admitted.await {
-        Ok(execution) => {
-            let (services, context) = (Arc::clone(services), Arc::clone(context));
-            run(services, context, execution, responder).await;
-        }
+        Ok(execution) => run(services, context, execution, responder).await,
         Err(error) => {
             context.failed(&error);
             respond(responder, Err(error));
@@ -234,24 +226,17 @@ pub(crate) async fn run<E: Execution>(
     };
     context.step(Step::Relay);
     let answer = ask_guardrail::excerpt_of(services, &execution, &relayed);
-    if let Err(why) = ask_guardrail::check_answer(services, execution.call(), answer).await {
-        return fail(services, context, execution, reservation, relayed, why).await;
-    }
-    let metered = match execution.meter(&mut relayed, outcome) {
+    let checked = ask_guardrail::check_answer(services, execution.call(), answer).await;
+    let meter = |()| Ok(execution.meter(&mut relayed, outcome)?);
+    let metered = match checked.and_then(meter) {
         Ok(metered) => metered,
-        Err(error) => {
-            let why = Exhausted::failed(error);
+        Err(why) => {
             return fail(services, context, execution, reservation, relayed, why).await;
         }
     };
     context.step(Step::Meter);
     let tokens = metered.tokens;
-    let charge = Charge {
-        relayed: &mut relayed,
-        channel: &channel,
-        metered,
-        outcome,
-    };
+    let charge = Charge::new(&mut relayed, &channel, metered, outcome);
     let settled = settle(services, context, &mut execution, reservation, charge).await;
     context.step(Step::Settle);
     context.release_permits(tokens);

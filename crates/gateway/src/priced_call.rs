@@ -40,6 +40,22 @@ pub(crate) struct Pricing<'a> {
     pub(crate) offer: Offer,
 }
 
+impl<'a> Pricing<'a> {
+    pub(crate) const fn new(
+        id: RequestId,
+        caller: Caller,
+        headers: &'a HeaderMap,
+        offer: Offer,
+    ) -> Self {
+        Self {
+            id,
+            caller,
+            headers,
+            offer,
+        }
+    }
+}
+
 /// What an operation contributes to a price: never money.
 pub(crate) struct Terms {
     /// Its name in policies, quotes and usage rows.

@@ -19,10 +19,26 @@ use crate::services::Services;
 
 /// What is to be charged.
 pub(crate) struct Charge<'a, T> {
-    pub(crate) relayed: &'a mut T,
-    pub(crate) channel: &'a Channel,
-    pub(crate) metered: Metered,
-    pub(crate) outcome: Outcome,
+    relayed: &'a mut T,
+    channel: &'a Channel,
+    metered: Metered,
+    outcome: Outcome,
+}
+
+impl<'a, T> Charge<'a, T> {
+    pub(crate) const fn new(
+        relayed: &'a mut T,
+        channel: &'a Channel,
+        metered: Metered,
+        outcome: Outcome,
+    ) -> Self {
+        Self {
+            relayed,
+            channel,
+            metered,
+            outcome,
+        }
+    }
 }
 
 /// Holds the money of an execution, or less of it where the execution can do with less.

@@ -371,7 +371,7 @@ impl ImagesExecution {
             let text = "the upstream made no picture that could be handed over; \
                         nothing was charged";
             let error = ApiError::new(ErrorCode::UpstreamFailed, text);
-            return Err(Exhausted::failed(error));
+            return Err(Exhausted::from(error));
         }
         let body = json!({
             "created": services.now().seconds(),

@@ -159,7 +159,7 @@ impl Attempts for TranscriptionExecution {
         let link = match protocol.upload_mode {
             UploadMode::Link => match self.link(services).await {
                 Ok(link) => Some(link.to_owned()),
-                Err(error) => return Built::Stop(Exhausted::failed(error)),
+                Err(error) => return Built::Stop(Exhausted::from(error)),
             },
             UploadMode::Form => None,
         };

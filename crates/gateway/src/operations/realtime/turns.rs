@@ -143,7 +143,7 @@ impl Turns {
         let context = Arc::new(self.context.execution(services.request_id()));
         let headers = Arc::clone(&self.headers);
         beside(&self.services, async move {
-            execute(&services, &context, caller, &headers, operation, responder).await;
+            execute(services, context, caller, &headers, operation, responder).await;
         });
         if let Ok(begun) = begins.await {
             return Ok(begun);

@@ -86,8 +86,8 @@ impl Turn {
         let (responder, response) = oneshot::channel();
         let shared = Arc::clone(accepted);
         beside(&services, async move {
-            let (services, headers) = (&shared.services, &shared.headers);
-            let executed = execute(services, &context, caller, headers, operation, responder);
+            let (services, headers) = (Arc::clone(&shared.services), &shared.headers);
+            let executed = execute(services, context, caller, headers, operation, responder);
             Box::pin(executed).await;
             drop(permit);
         });

@@ -181,7 +181,7 @@ async fn classify_source(
                 "{} is busy; retry in {pause} s; nothing was charged",
                 cell.platform.name
             );
-            Exhausted::failed(busy(text, pause))
+            Exhausted::from(busy(text, pause))
         }
         // The source minds our account there.
         ResponseClass::Account(_) => {

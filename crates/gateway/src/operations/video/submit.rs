@@ -142,7 +142,7 @@ impl Attempts for Submission<'_> {
             let text = format!("no upstream of {model:?} could be reached; nothing was charged");
             (ErrorCode::UpstreamFailed, text)
         };
-        Exhausted::failed(ApiError::new(code, text))
+        Exhausted::from(ApiError::new(code, text))
     }
 }
 
