@@ -121,7 +121,7 @@ impl Inner {
     /// Who reads. Without a database all readers are customers.
     async fn audience(&self, headers: &HeaderMap) -> Audience {
         let sign_in = session::find(&self.shared, headers).await.ok().flatten();
-        match sign_in.is_some_and(|sign_in| sign_in.is_operator) {
+        match sign_in.is_some_and(|sign_in| sign_in.operator.is_some()) {
             true => Audience::Operators,
             false => Audience::Customers,
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use trunkline_ledger::Outcome;
 use trunkline_store::channels::{self, EditChannelError, NewChannel, NewCredential};
-use trunkline_store::people::Role;
+use trunkline_store::people::{OperatorRole, Role};
 use trunkline_types::{AccountId, Money, RANDOM_BYTES, RequestId, Timestamp};
 
 use crate::customer::harness::{Browser, CallSpec, CustomerConsole};
@@ -74,7 +74,7 @@ async fn world() -> World {
         harness.firm("Acme", 1_000_000_000, 100_000).await,
         harness.firm("Bolt", 1_000_000_000, 0).await,
     ];
-    let operator = harness.operator(accounts[0]).await;
+    let operator = harness.operator(OperatorRole::Owner).await;
     // 12 units of input and 5 of output: 12 * 2,000 + 5 * 8,000 = 64,000 picos of CNY, times 7 / 50, are 9 nanos.
     let book = cost_book(2_000, 8_000);
     let channels = [

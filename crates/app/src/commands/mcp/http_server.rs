@@ -77,8 +77,7 @@ pub(super) async fn serve(
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        // The listener is there as long as this function.
-        drop(stop.send(true));
+        stop.send_replace(true);
     };
     tokio::join!(serving, stopping);
     Ok(())

@@ -185,21 +185,6 @@ impl CustomerConsole {
     }
 
     pub(crate) async fn sign_in(&self, account: AccountId, role: Role, fresh: bool) -> Browser {
-        self.person(account, role, fresh, false).await
-    }
-
-    /// An operator, who owns an organisation too.
-    pub(crate) async fn operator(&self, account: AccountId) -> Browser {
-        self.person(account, Role::Owner, true, true).await
-    }
-
-    async fn person(
-        &self,
-        account: AccountId,
-        role: Role,
-        fresh: bool,
-        is_operator: bool,
-    ) -> Browser {
         let token = Token::fresh(&SystemRandom).unwrap();
         let email = format!("{}-{}@example.com", role.as_str(), self.number());
         let mut tx = self.people.begin().await.unwrap();
@@ -208,7 +193,7 @@ impl CustomerConsole {
             name: "Ada",
             password: None,
             is_verified: true,
-            is_operator,
+            is_operator: false,
         };
         let person = people::create_person(&mut tx, &new).await.unwrap().unwrap();
         assert!(

@@ -263,10 +263,11 @@ async fn a_customer_who_is_erased_leaves_money_and_no_name() {
         2,
         "the ledger is kept"
     );
+    let resume = at("/resume");
     let got = console.send(
         &operator,
         Method::POST,
-        &at("/resume"),
+        &resume,
         Some(json!({ "reason": "x" })),
     );
     got.await.error(409, "conflict");
