@@ -1,9 +1,6 @@
 //! Where the pipeline asks the guardrail. What the guardrail is and says: `guardrail`.
 
-use trunkline_ledger::Outcome;
-
 use crate::error::ApiError;
-use crate::failover::Exhausted;
 use crate::guardrail::{AnswerExcerpt, Excerpt, Stage};
 use crate::operation::{Execution, Operation};
 use crate::priced_call::PricedCall;
@@ -37,7 +34,7 @@ pub(crate) async fn check_answer(
     services: &Services,
     call: &PricedCall,
     answer: Option<(Excerpt, bool)>,
-) -> Result<(), Exhausted> {
+) -> Result<(), ApiError> {
     let (Some(guardrail), Some((excerpt, is_here))) = (&services.guardrail, answer) else {
         return Ok(());
     };
@@ -46,10 +43,7 @@ pub(crate) async fn check_answer(
         return Ok(());
     }
     let checked = guardrail.check(call.subject(), Stage::Response, &excerpt);
-    checked.await.map_err(|error| Exhausted {
-        error,
-        outcome: Outcome::Refused,
-    })
+    checked.await
 }
 
 /// What the guardrail gets of a request.

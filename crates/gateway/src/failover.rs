@@ -425,13 +425,19 @@ impl Tally {
 
 // === impl Exhausted ===
 
-/// The upstream failed: what any other error of an attempt says.
+/// The guardrail refused an answer; any other error says that the upstream failed.
 impl From<ApiError> for Exhausted {
     fn from(error: ApiError) -> Self {
-        Self {
-            error,
-            outcome: Outcome::UpstreamFailed,
-        }
+        let is_refused = matches!(
+            error.kind,
+            ErrorCode::GuardrailRefused | ErrorCode::GuardrailUnavailable
+        );
+        let outcome = if is_refused {
+            Outcome::Refused
+        } else {
+            Outcome::UpstreamFailed
+        };
+        Self { error, outcome }
     }
 }
 

@@ -227,10 +227,11 @@ pub(crate) async fn run<E: Execution>(
     context.step(Step::Relay);
     let answer = ask_guardrail::excerpt_of(services, &execution, &relayed);
     let checked = ask_guardrail::check_answer(services, execution.call(), answer).await;
-    let meter = |()| Ok(execution.meter(&mut relayed, outcome)?);
+    let meter = |()| execution.meter(&mut relayed, outcome);
     let metered = match checked.and_then(meter) {
         Ok(metered) => metered,
-        Err(why) => {
+        Err(error) => {
+            let why = Exhausted::from(error);
             return fail(services, context, execution, reservation, relayed, why).await;
         }
     };

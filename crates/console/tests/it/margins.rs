@@ -154,10 +154,8 @@ async fn an_operators_margins_equal_sql_over_the_ledger_to_the_nano_dollar() {
         let found: BTreeMap<String, [i64; 4]> = lines
             .iter()
             .map(|line| {
-                let of = match &line[name] {
-                    Value::String(text) => text.clone(),
-                    number => number.to_string(),
-                };
+                let of = line[name].as_str();
+                let of = of.map_or_else(|| line[name].to_string(), str::to_owned);
                 let money =
                     ["revenue_usd", "cost_usd", "margin_usd"].map(|name| nanos(&line[name]));
                 let calls = line["calls"].as_i64().unwrap();

@@ -22,6 +22,7 @@ mod callers;
 mod canary;
 #[cfg(test)]
 mod channel_health;
+#[cfg(test)]
 mod charges;
 #[cfg(test)]
 mod client_decode;
@@ -77,6 +78,7 @@ mod generation;
 mod growth;
 #[cfg(test)]
 mod guardrail;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod idempotency;

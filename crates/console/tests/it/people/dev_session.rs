@@ -22,7 +22,7 @@ async fn dev(mode: Mode, offered: bool) -> (TestConsole, AccountId, String) {
         dev_link: offered.then_some(token.hash),
         ..ConsoleSettings::at(DASH_URL, "http://127.0.0.1:8080/v1")
     };
-    let test_console = test_console.restarted(settings).await;
+    let test_console = Box::pin(test_console.restarted(settings)).await;
     (test_console, seeded, token.text.reveal().to_owned())
 }
 
@@ -32,7 +32,7 @@ fn body(token: &str) -> Value {
 
 #[tokio::test]
 async fn the_link_of_dev_signs_in_as_the_operator_of_the_seeded_account() {
-    let (test_console, seeded, token) = dev(Mode::Dev, true).await;
+    let (test_console, seeded, token) = Box::pin(dev(Mode::Dev, true)).await;
     let browser = Browser::from(&test_console, HERE);
     assert_eq!(browser.session().await["instance"]["needs_setup"], true);
     let got = browser.post("/api/session/dev", body(&token)).await;
@@ -57,7 +57,7 @@ async fn the_link_of_dev_signs_in_as_the_operator_of_the_seeded_account() {
 
 #[tokio::test]
 async fn the_operator_of_dev_is_never_asked_for_a_password_that_does_not_exist() {
-    let (test_console, _, token) = dev(Mode::Dev, true).await;
+    let (test_console, _, token) = Box::pin(dev(Mode::Dev, true)).await;
     let browser = Browser::from(&test_console, HERE);
     browser.post("/api/session/dev", body(&token)).await;
     test_console.db.shift_clock(3_600).await;
@@ -68,7 +68,7 @@ async fn the_operator_of_dev_is_never_asked_for_a_password_that_does_not_exist()
 
 #[tokio::test]
 async fn the_link_signs_in_the_operator_created_by_the_form() {
-    let (test_console, seeded, token) = dev(Mode::Dev, true).await;
+    let (test_console, seeded, token) = Box::pin(dev(Mode::Dev, true)).await;
     let setup = test_console.setup_token().await;
     let ada = Browser::from(&test_console, HERE);
     let got = ada.post("/api/setup", setup_body(&setup)).await;
@@ -86,7 +86,7 @@ async fn the_link_signs_in_the_operator_created_by_the_form() {
 
 #[tokio::test]
 async fn a_wrong_token_and_one_of_an_earlier_start_are_refused() {
-    let (test_console, _, _) = dev(Mode::Dev, true).await;
+    let (test_console, _, _) = Box::pin(dev(Mode::Dev, true)).await;
     let earlier = Token::fresh(&SystemRandom).unwrap();
     for wrong in [earlier.text.reveal(), "short", ""] {
         let browser = Browser::from(&test_console, HERE);
@@ -110,7 +110,7 @@ async fn serve_and_remote_consoles_have_no_signed_in_link() {
         (Mode::Dev, true, "192.0.2.1"),
         (Mode::Dev, true, "2001:db8::1"),
     ] {
-        let (test_console, _, token) = dev(mode, offered).await;
+        let (test_console, _, token) = Box::pin(dev(mode, offered)).await;
         let browser = Browser::from(&test_console, address);
         let got = browser.post("/api/session/dev", body(&token)).await;
         got.error(404, "not_found");
@@ -120,7 +120,7 @@ async fn serve_and_remote_consoles_have_no_signed_in_link() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tabs_that_open_the_link_at_once_are_one_person() {
-    let (test_console, _, token) = dev(Mode::Dev, true).await;
+    let (test_console, _, token) = Box::pin(dev(Mode::Dev, true)).await;
     let tabs = (0..6).map(|_| {
         let (test_console, token) = (&test_console, token.clone());
         async move {

@@ -168,7 +168,7 @@ async fn the_seeded_account_of_dev_becomes_the_operators_alone() {
         first_account: Some(seeded),
         ..plain
     };
-    let console = test_console.restarted(settings).await;
+    let console = Box::pin(test_console.restarted(settings)).await;
     let first = console.operator().await.session().await;
     assert_eq!(first["account"]["id"], seeded.number());
     assert_eq!(first["account"]["name"], "Analytical Engines");
