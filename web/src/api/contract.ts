@@ -22,6 +22,7 @@ export type NewKey = Schemas["NewKey"];
 export type Outcome = Schemas["Outcome"];
 export type Right = Schemas["Right"];
 export type Role = Schemas["Role"];
+export type SecondFactor = Schemas["SecondFactor"];
 export type Session = Schemas["Session"];
 export type SignIn = Schemas["SignIn"];
 export type Task = Schemas["Task"];

@@ -19,7 +19,7 @@ import {
   UserPlus,
 } from "lucide-react";
 import { useEffect, useMemo, useRef } from "react";
-import { api, type FullSession, type HitKind, type Key, type LogRow, type OperatorHit, type PageOf } from "@/api";
+import { api, type HitKind, type Key, type LogRow, type OperatorHit, type PageOf, type Session } from "@/api";
 import { format, useGo, useSettled } from "@/kit";
 import { usePricing } from "@/pages/catalog/data";
 import { useTexts } from "@/text";
@@ -82,7 +82,7 @@ function matches(word: string, ...texts: (string | undefined)[]): boolean {
 
 function useHits(word: string): Hit[] {
   const t = useTexts(appTexts);
-  const session: FullSession = useSession();
+  const session: Session = useSession();
   const { person, rights, account } = session;
   const settled = useSettled(word.trim(), 150);
   const signed = account !== null;

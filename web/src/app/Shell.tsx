@@ -3,7 +3,7 @@ import { useMutation } from "@tanstack/react-query";
 import { Outlet } from "@tanstack/react-router";
 import { clsx } from "clsx";
 import { useEffect, useState } from "react";
-import { api, type FullSession } from "@/api";
+import { api, type Session } from "@/api";
 import { Button, toast, useGo, usePath, useRemembered } from "@/kit";
 import { useTexts } from "@/text";
 import { BottomBar } from "./BottomBar";
@@ -76,11 +76,11 @@ export function Shell() {
 /** An operator looks at a customer's pages: said on each of them, with the way back. */
 function ViewingNotice() {
   const t = useTexts(appTexts);
-  const session: FullSession = useSession();
+  const session: Session = useSession();
   const take = useTakeSession();
   const go = useGo();
   const end = useMutation({
-    mutationFn: () => api.post<FullSession>("/api/operator/view/end", {}),
+    mutationFn: () => api.post<Session>("/api/operator/view/end", {}),
     onSuccess: (next) => {
       const customer = session.account?.id;
       take(next);

@@ -1,7 +1,7 @@
 /** Money and secrets need the password once more. Any call may ask; the dialog opens and the call is repeated. */
 import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useEffect, useId, useRef, useState } from "react";
-import { ApiError, api, type FullSession, setClientHooks } from "@/api";
+import { ApiError, api, type Session, setClientHooks } from "@/api";
 import { Button, Dialog, Field, Input, Problem } from "@/kit";
 import { useTexts } from "@/text";
 import { SESSION_KEY, useSession } from "./session";
@@ -10,7 +10,7 @@ import { appTexts } from "./texts";
 export function StepUp() {
   const t = useTexts(appTexts).stepUp;
   const client = useQueryClient();
-  const session: FullSession = useSession();
+  const session: Session = useSession();
   const form = useId();
   const [open, setOpen] = useState(false);
   const [password, setPassword] = useState("");
@@ -47,7 +47,7 @@ export function StepUp() {
     try {
       client.setQueryData(
         SESSION_KEY,
-        await api.post<FullSession>("/api/session/step-up", byCode ? { code: password.trim() } : { password }),
+        await api.post<Session>("/api/session/step-up", byCode ? { code: password.trim() } : { password }),
       );
       finish(true);
     } catch (problem) {

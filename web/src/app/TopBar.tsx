@@ -186,6 +186,9 @@ export function useSignOut(): () => Promise<void> {
         accounts: [],
         rights: [],
         stepped_up_until: null,
+        operator: null,
+        second_factor: null,
+        viewing: false,
         instance,
       });
       go("/sign-in");

@@ -1,7 +1,7 @@
 /** What all pages of operators need: who may see them, what they may do, and a dialog that asks for a reason. */
 import { ShieldAlert, ShieldCheck } from "lucide-react";
 import { type FormEvent, type ReactNode, useId, useState } from "react";
-import type { CustomerState, FullSession, OperatorRight, OperatorRole } from "@/api";
+import type { CustomerState, OperatorRight, OperatorRole, Session } from "@/api";
 import { useSession } from "@/app/session";
 import { Badge, Button, Dialog, Empty, Field, Input, Page, type PageProps, Problem, type Tone } from "@/kit";
 import { useTexts } from "@/text";
@@ -9,7 +9,7 @@ import { operatorTexts } from "./texts";
 
 /** The session with what it says of operators. */
 export function useOperator(): { role: OperatorRole; may: (right: OperatorRight) => boolean } | null {
-  const session: FullSession = useSession();
+  const session: Session = useSession();
   if (session.person?.is_operator !== true) return null;
   const operator = session.operator ?? null;
   const rights = operator?.rights ?? [];
@@ -20,14 +20,14 @@ export function useMay(right: OperatorRight): boolean {
 }
 /** Whether operator routes will answer: an operator, with a second factor. */
 export function useIsAdmitted(): boolean {
-  const session: FullSession = useSession();
+  const session: Session = useSession();
   return session.person?.is_operator === true && session.operator?.needs_second_factor !== true;
 }
 
 /** A page of operators: others are told that it is none of theirs, and who has no second factor sets one up first. */
 export function OperatorPage({ children, ...rest }: PageProps) {
   const t = useTexts(operatorTexts);
-  const session: FullSession = useSession();
+  const session: Session = useSession();
   const isOperator = session.person?.is_operator === true;
   if (isOperator && session.operator?.needs_second_factor !== true) return <Page {...rest}>{children}</Page>;
   const { action: _, ...plain } = rest;

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
-import { type AccountRef, ApiError, api, type FullSession, type Session } from "@/api";
+import { type AccountRef, ApiError, api, type Session } from "@/api";
 import { SESSION_KEY, useRight, useSession } from "@/app/session";
 import { appTexts } from "@/app/texts";
 import { setTheme, type ThemeChoice, useTheme } from "@/app/theme";
@@ -13,7 +13,7 @@ import { settingsTexts } from "./texts";
 
 export default function SettingsPage() {
   const t = useTexts(settingsTexts);
-  const session: FullSession = useSession();
+  const session: Session = useSession();
   return (
     <Page title={t.title} lead={t.lead}>
       <div className="divide-y divide-line">

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { api, type FullSession } from "@/api";
+import { api, type Session } from "@/api";
 import { useTakeSession } from "@/app/session";
 import { Button, Field, Input } from "@/kit";
 import { useTexts } from "@/text";
@@ -15,11 +15,11 @@ export function SecondStep({ to }: { to: string }) {
   const [code, setCode] = useState("");
   const [isRecovery, setRecovery] = useState(false);
   const submit = useSubmit(async () => {
-    enter(await api.post<FullSession>("/api/session/second-factor", { code: code.trim() }), to);
+    enter(await api.post<Session>("/api/session/second-factor", { code: code.trim() }), to);
   });
   const leave = async () => {
     await api.delete("/api/session");
-    take(await api.get<FullSession>("/api/session"));
+    take(await api.get<Session>("/api/session"));
   };
   return (
     <Frame

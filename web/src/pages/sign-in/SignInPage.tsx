@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { api, type FullSession } from "@/api";
+import { api, type Session } from "@/api";
 import { useSession, useTakeSession } from "@/app/session";
 import { Button, useGo, useSearch } from "@/kit";
 import { useTexts } from "@/text";
@@ -11,7 +11,7 @@ import { signInTexts } from "./texts";
 
 export default function SignInPage() {
   const t = useTexts(signInTexts);
-  const session: FullSession = useSession();
+  const session: Session = useSession();
   const { instance, signed_in } = session;
   const take = useTakeSession();
   const [search] = useSearch();
@@ -22,7 +22,7 @@ export default function SignInPage() {
   // Read once: the address changes under this page while the next one is still loading.
   const [to] = useState(() => safeReturn(search["return_to"]));
   const submit = useSubmit(async () => {
-    const next = await api.post<FullSession>("/api/session", { email: email.trim(), password });
+    const next = await api.post<Session>("/api/session", { email: email.trim(), password });
     // The password was right; the code of the second factor is still to be given.
     if (next.second_factor?.is_needed === true) take(next);
     else enter(next, to);

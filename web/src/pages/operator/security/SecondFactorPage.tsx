@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { ApiError, api, type FullSession, type SecondFactor } from "@/api";
+import { ApiError, api, type SecondFactor, type Session } from "@/api";
 import { SESSION_KEY, useSession } from "@/app/session";
 import { Badge, Button, Card, Code, Confirm, Field, Input, Page, Problem, Skeleton, toast, useGo, When } from "@/kit";
 import { useTexts } from "@/text";
@@ -16,7 +16,7 @@ export default function SecondFactorPage() {
   const t = useTexts(secondFactorTexts);
   const go = useGo();
   const client = useQueryClient();
-  const session: FullSession = useSession();
+  const session: Session = useSession();
   const [enrolment, setEnrolment] = useState<Enrolment | null>(null);
   const [codes, setCodes] = useState<string[] | null>(null);
   const { data, error, refetch } = useQuery({
