@@ -121,9 +121,8 @@ impl Node {
         let listeners = Listeners::bind(configured, plan.edge_settings, plan.sockets).await?;
         let addresses = listeners.addresses()?;
         let mut settings = open::with_port(plan.settings, plan.edge, addresses.edge);
-        let (configured, bound) = (plan.console, addresses.console);
+        let (data, configured, bound) = (plan.data, plan.console, addresses.console);
         let at_console = open::with_ports(plan.console_settings, configured, bound, &mut settings);
-        let data = plan.data;
         let (ledger, ledger_tasks) = open::ledger(&data, &plan.name).await?;
         let author = ledger.node_epoch().clone();
         let client = Client::with_roots(CONNECT_TIMEOUT, &plan.extra_roots)?;

@@ -75,8 +75,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let (redis, limits) = (check.redis(&raw.redis), check.limits(&raw.limits));
     let (leaving, drain_times) = (check.leaving(&raw.limits), check.drain_times(&raw.edge));
     let whole = (|| {
-        let (media, keep_media) = media?;
-        let (probes, guardrail) = calls?;
+        let ((media, keep_media), (probes, guardrail)) = (media?, calls?);
         Some(Config {
             media,
             keep_media,

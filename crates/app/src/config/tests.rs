@@ -462,13 +462,8 @@ fn the_database_address_may_come_from_a_file() {
     let missing = from_text("", &[("TRUNKLINE__DATABASE__URL_FILE", "/does/not/exist")]);
     assert!(problem(missing, "database.url_file").contains("No such file"));
     let empty = tempfile::NamedTempFile::new().unwrap();
-    let empty = from_text(
-        "",
-        &[(
-            "TRUNKLINE__DATABASE__URL_FILE",
-            empty.path().to_str().unwrap(),
-        )],
-    );
+    let path = empty.path().to_str().unwrap();
+    let empty = from_text("", &[("TRUNKLINE__DATABASE__URL_FILE", path)]);
     assert!(problem(empty, "database.url_file").contains("must be an address"));
 }
 
