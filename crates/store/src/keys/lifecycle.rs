@@ -265,8 +265,11 @@ async fn change_routes(
             requested.below(above.max_price)?
         }
     };
+    // A second statement takes a second number.
+    let number = revision::bump(tx, TOPIC).await?;
     sqlx::query(
-        "UPDATE app.api_key SET policy = $2, max_input_nanos = $3, max_output_nanos = $4, max_unit_nanos = $5
+        "UPDATE app.api_key SET policy = $2, max_input_nanos = $3, max_output_nanos = $4, max_unit_nanos = $5,
+             revision = $6
          WHERE id = $1",
     )
     .bind(known.id.number())
@@ -274,6 +277,7 @@ async fn change_routes(
     .bind(max_price.input.map(Money::nanos))
     .bind(max_price.output.map(Money::nanos))
     .bind(max_price.unit.map(Money::nanos))
+    .bind(number)
     .execute(&mut **tx)
     .await
     .map_err(DbError::from)?;
