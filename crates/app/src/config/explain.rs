@@ -9,11 +9,12 @@ use super::ConfigError;
 use super::layers::{DEFAULTS, Layers, variable_of, words};
 
 /// Keys whose values are never printed. A test compares them with the types of the values.
-const SECRETS: [&str; 11] = [
+const SECRETS: [&str; 12] = [
     "alarms.webhook_secret",
     "console.database_url",
     "console.provider",
     "database.url",
+    "guardrail.secret",
     "keyring.text",
     "mail.smtp",
     "media.s3_access_key",

@@ -88,7 +88,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     let keys = Layers::read(Some(Path::new("/dev/null")), &[])
         .unwrap()
         .keys();
-    assert_eq!(keys.len(), 93, "{keys:?}");
+    assert_eq!(keys.len(), 101, "{keys:?}");
     // One good value for each key, so that a key without a row here fails the test.
     let good = [
         ("edge.listen", "127.0.0.1:1"),
@@ -435,7 +435,7 @@ fn a_secret_is_never_repeated_in_a_finding() {
             &format!("[database]\nurl = \"postgres://u:{secret}@h/d\"\nurl_file = \"x\""),
             &[],
         ),
-        from_text(&format!("[nats]\nurl = \"tls://u:{secret}@h:4222\""), &[]),
+        from_text(&format!("[nats]\nurl = \"amqp://u:{secret}@h:4222\""), &[]),
     ];
     for result in results {
         let findings = result.map(|_| ()).unwrap_err();

@@ -66,6 +66,7 @@ pub(super) const SOURCES: &[Source] = &[
         "rate-limits",
         include_str!("../../../../docs/guide/rate-limits.md"),
     ),
+    page("mcp", include_str!("../../../../docs/guide/mcp.md")),
     page("usage", include_str!("../../../../docs/guide/usage.md")),
     page("events", include_str!("../../../../docs/guide/events.md")),
     page(

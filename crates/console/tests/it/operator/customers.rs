@@ -64,6 +64,7 @@ async fn an_operator_finds_customers_by_any_visible_part() {
 async fn a_wrong_top_up_is_undone_with_a_reason_and_the_books_hold() {
     let console = CustomerConsole::new().await;
     let acme = console.firm("Acme", 0, 0).await;
+    console.operator(OperatorRole::Owner).await;
     let operator = console.operator(OperatorRole::Finance).await;
     let at = |rest: &str| format!("/api/operator/customers/{acme}{rest}");
     let transfer = json!({

@@ -91,7 +91,7 @@ async fn a_bad_price_is_rolled_back_and_the_history_says_what_was_repriced() {
         change["groups"], doubled,
         "a group's rate reprices everything in it"
     );
-    let stale = json!({ "change": input(5_000_000), "note": "late", "base_revision": first });
+    let stale = json!({ "change": input(3_500_000), "note": "late", "base_revision": first });
     console
         .post(&operator, PUBLISH, stale)
         .await
@@ -163,7 +163,7 @@ async fn a_scheduled_price_is_published_once_when_it_is_due() {
         .done(&operator, path, schedule(&soon, 2_500_000))
         .await;
     let gone = console
-        .done(&operator, path, schedule(&soon, 9_000_000))
+        .done(&operator, path, schedule(&soon, 3_900_000))
         .await;
     let cancel = format!("{path}/{}/cancel", gone["id"]);
     console.done(&operator, &cancel, json!({})).await;
