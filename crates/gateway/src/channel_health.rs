@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use trunkline_db::{Database, DbError};
 use trunkline_edge::attempt::AttemptSample;
 use trunkline_edge::state::CompletedCall;
+use trunkline_ledger::Outcome;
 use trunkline_store::channel_health::{self, ChannelSums, HealthKey};
 
 /// Channels and endpoints, and models of each, that are counted between two additions; more is a mistake.
@@ -23,9 +24,14 @@ pub(crate) struct ChannelHealthTable {
 }
 
 impl ChannelHealthTable {
-    /// Counts what the attempts of a call say about their channels.
+    /// Counts what the attempts of a call say about their channels. A task that was accepted says nothing yet: its
+    /// end does.
     pub(crate) fn count(&self, call: &CompletedCall) {
+        let is_accepted = call.outcome == Outcome::Accepted;
         for sample in &call.attempts {
+            if is_accepted && !sample.failed {
+                continue;
+            }
             self.change(sample.channel, call.endpoint, &call.model, |sums| {
                 add_sample(sums, sample, call.tokens.output);
             });
