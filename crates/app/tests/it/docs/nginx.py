@@ -234,9 +234,9 @@ def addresses(front):
 
 def people(front):
     """The console and its pages are behind their own name; plain HTTP leads to TLS."""
-    page = front.ask("console", "GET", "/docs/single-server", headers={"accept-encoding": "identity"})
+    page = front.ask("console", "GET", "/docs/rate-limits", headers={"accept-encoding": "identity"})
     text = page.read()
-    check(page.status == 200 and b"trunkline_edge" in text, page.status)
+    check(page.status == 200 and b"x-ratelimit-limit-requests" in text, page.status)
     check("max-age" in page.getheader("strict-transport-security"))
     check("script-src 'self'" in page.getheader("content-security-policy"), page.getheaders())
     small = front.ask("console", "GET", "/docs/assets/docs.css", headers={"accept-encoding": "gzip"})
