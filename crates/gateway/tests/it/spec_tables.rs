@@ -122,7 +122,7 @@ async fn request(
         }
     }
     let got = harness.post(path, &Value::Object(whole.clone())).await;
-    assert_eq!(got.status, 200, "{section}: {}", got.status);
+    assert_eq!(got.status, 200, "{section}: {}", got.text());
     got
 }
 

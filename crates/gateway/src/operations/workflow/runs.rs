@@ -272,7 +272,7 @@ fn view(run: &Run, state: &RunState) -> Value {
         "operation": facts.operation,
         "model": facts.model,
         "status": state.as_str(),
-        "request_id": facts.request.to_string(),
+        "request_id": request_of(run).ok().map(|request| request.to_string()),
         "task_id": task.map(|task| task_name(task.id)),
         "confirmations": facts.confirmations,
         "created_at": run.created_at.seconds(),

@@ -29,7 +29,7 @@ pub(super) fn read_size(text: &str) -> Result<(u64, u64), RequestError> {
         Some((width, height)) => {
             let right = shortened(&format!("{width}*{height}"));
             let message = format!("invalid size: {sent}, example: {right}");
-            RequestError::new(SIZE_SEPARATOR, "size", message).with_fix(format!("write {right}"))
+            RequestError::new(SIZE_SEPARATOR, "size", message)
         }
         None => RequestError::invalid("size", format!("invalid size: {sent}, example: {EXAMPLE}")),
     })
