@@ -139,7 +139,7 @@ fn object(value: Value) -> Map<String, Value> {
 async fn a_chat_request_has_the_fields_of_its_table() {
     let harness = TestGateway::new().await;
     let whole = object(
-        json!({ "model": "sim-reason", "temperature": 0.5, "top_p": 0.25, "max_tokens": 40,
+        json!({ "model": "sim-reason", "temperature": 1, "top_p": 1, "max_tokens": 40,
         "messages": [{ "role": "user", "content": "Hello [[tokens:3]]" }],
         "stream": false, "reasoning_effort": "high" }),
     );
