@@ -58,4 +58,8 @@ GRANT DELETE ON app.account_note TO trunkline_console;
 
 -- Erasing a customer: what names a person goes, what moved money stays.
 GRANT UPDATE (email) ON app.person, app.invitation TO trunkline_console;
+-- A reset of the password is sent to the address: it is erased, never changed.
+CREATE TRIGGER person_keeps_email BEFORE UPDATE OF email ON app.person
+    FOR EACH ROW WHEN (NEW.email IS DISTINCT FROM OLD.email AND NEW.email <> 'erased-' || OLD.id || '@invalid')
+    EXECUTE FUNCTION ledger.refuse_change('the address of a person is erased, never changed');
 GRANT DELETE ON app.person_identity, app.email, app.webhook, app.task_webhook, app.webhook_delivery TO trunkline_console;

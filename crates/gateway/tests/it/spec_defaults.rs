@@ -238,6 +238,9 @@ async fn a_video_is_polled_after_2_to_15_seconds_waits_2_hours_and_ends_after_24
     );
     assert_eq!(moved(&harness, &id, "charge").await, 0);
     assert_eq!(harness.wallets().await, [MONEY, 0, 0, 0]);
-    harness.db.shift_clock(-(3 + 900 + 86_400 + 7_190 + 20)).await;
+    harness
+        .db
+        .shift_clock(-(3 + 900 + 86_400 + 7_190 + 20))
+        .await;
     harness.audit().await;
 }

@@ -43,7 +43,6 @@ async fn the_console_deletes_no_person_and_changes_no_owner_of_a_session() {
     let harness = TestStore::new().await;
     for statement in [
         "DELETE FROM app.person",
-        "UPDATE app.person SET email = 'x@y'",
         "UPDATE app.member SET person_id = 1",
         "UPDATE app.sign_in SET person_id = 1",
         "UPDATE app.sign_in SET expires_at = app.now()",
@@ -54,6 +53,29 @@ async fn the_console_deletes_no_person_and_changes_no_owner_of_a_session() {
     ] {
         is_forbidden(&harness, &harness.console, statement).await;
     }
+}
+
+#[tokio::test]
+async fn the_console_erases_an_address_and_never_changes_one() {
+    let harness = TestStore::new().await;
+    let new = NewPerson {
+        email: "ada@example.com",
+        name: "Ada",
+        password: None,
+        is_verified: true,
+        is_operator: false,
+    };
+    let mut tx = harness.console.begin().await.unwrap();
+    people::create_person(&mut tx, &new).await.unwrap().unwrap();
+    tx.commit().await.unwrap();
+    let change = "UPDATE app.person SET email = 'eve@example.com'";
+    let refused = harness.say(&harness.console, change).await;
+    assert!(
+        matches!(refused, Err(DbError::Refused { .. })),
+        "{refused:?}"
+    );
+    let erase = "UPDATE app.person SET email = 'erased-' || id || '@invalid'";
+    harness.say(&harness.console, erase).await.unwrap();
 }
 
 /// Which constraint a column's value breaks, if one.
