@@ -3,7 +3,7 @@
 //! moved money stays, under the account's number.
 
 use sqlx::{PgConnection, Row as _};
-use trunkline_db::{DbError, Tx, revision};
+use trunkline_db::{Database, DbError, Tx, revision};
 use trunkline_types::{AccountId, KeyId};
 use uuid::Uuid;
 
@@ -204,13 +204,17 @@ pub async fn erase_task(connection: &mut PgConnection, task: Uuid) -> Result<(),
 }
 
 /// Nothing is left to erase of an account.
-pub async fn finish_erasure(
-    connection: &mut PgConnection,
-    account: AccountId,
-) -> Result<(), DbError> {
-    sqlx::query("UPDATE app.account SET erased_at = app.now() WHERE id = $1")
-        .bind(account.number())
-        .execute(connection)
-        .await?;
-    Ok(())
+pub async fn finish_erasure(database: &Database, account: AccountId) -> Result<(), DbError> {
+    let mut tx = database.begin().await?;
+    let done = async {
+        let number = revision::bump(&mut tx, TOPIC).await?;
+        sqlx::query("UPDATE app.account SET erased_at = app.now(), revision = $2 WHERE id = $1")
+            .bind(account.number())
+            .bind(number)
+            .execute(&mut *tx)
+            .await?;
+        Ok(())
+    };
+    let done = done.await;
+    tx.finish(done).await
 }

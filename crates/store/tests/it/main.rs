@@ -1,6 +1,8 @@
 //! Accounts, keys and channels, on a real PostgreSQL, under their real roles.
 
 #[cfg(test)]
+mod account_close;
+#[cfg(test)]
 mod bounds;
 #[cfg(test)]
 mod channels;

@@ -26,7 +26,7 @@ pub(super) async fn run(context: &JobContext) -> JobResult {
         }
         if tasks.is_empty() {
             stored_responses::purge_account(&context.data, account).await?;
-            account_close::finish_erasure(&mut session, account).await?;
+            account_close::finish_erasure(&context.data, account).await?;
             tracing::info!(account.id = account.number(), "account erasure: done");
         }
         done = done.saturating_add(1);
