@@ -16,8 +16,8 @@ async fn the_data_plane_finishes_what_an_operator_erases_and_leaves_closed_accou
         assert_eq!(answer.unwrap(), CloseAnswer::Done { keys: 0 });
     }
     account_close::erase(&mut tx, erased).await.unwrap();
-    let again = account_close::close(&mut tx, closed, keys::OPERATOR).await;
-    assert_eq!(again.unwrap(), CloseAnswer::Before);
+    let repeated = account_close::close(&mut tx, closed, keys::OPERATOR).await;
+    assert_eq!(repeated.unwrap(), CloseAnswer::Before);
     tx.commit().await.unwrap();
 
     let data = harness.db.connect(DbRole::Data).await;
