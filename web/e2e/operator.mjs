@@ -6,7 +6,6 @@
  *
  * The set-up is by password, so the operator also sets up a second factor, as in production.
  */
-import { createHmac } from "node:crypto";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +13,7 @@ import { Checks, isStarted, startDev, waitFor } from "./dev.mjs";
 import { launch } from "./harness.mjs";
 import { Asked, axeSource, findings, quiet } from "./look.mjs";
 import { startStripe } from "./stripe.mjs";
+import { totp } from "./totp.mjs";
 
 const PASSWORD = "an operator along the river";
 const EMAIL = "olga@operator.example";
@@ -48,20 +48,6 @@ export async function operatorWalk(browser, name = "light-1440") {
   await dev.stop();
   await stripe.stop();
   return code;
-}
-
-/** Six digits of an authenticator app. */
-function totp(secret, at = Date.now()) {
-  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-  const bits = [...secret.replace(/=+$/, "")]
-    .map((digit) => alphabet.indexOf(digit).toString(2).padStart(5, "0"))
-    .join("");
-  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
-  const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(Math.floor(at / 30_000)));
-  const hash = createHmac("sha1", key).update(counter).digest();
-  const offset = hash[hash.length - 1] & 15;
-  return String((hash.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, "0");
 }
 
 /** One operator at a browser. What tasks learn, later ones use. */

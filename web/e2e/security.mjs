@@ -6,6 +6,7 @@
 import { createServer } from "node:http";
 import { Checks, isStarted, Person, parsed, startDev, tokenOf, waitFor } from "./dev.mjs";
 import { launch } from "./harness.mjs";
+import { totp } from "./totp.mjs";
 
 const MARKUP = `"><img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`;
 const PASSWORDS = { a: "canary-Otter-of-the-first-tenant", b: "canary-Heron-of-the-second-tenant" };
@@ -17,6 +18,7 @@ sign_up = "open"
 const PUBLIC = [
   "/api/session",
   "/api/session/dev",
+  "/api/session/second-factor",
   "/api/setup",
   "/api/sign-up",
   "/api/email/verify",
@@ -77,7 +79,12 @@ async function firstTenant() {
     organisation: "Eve",
   });
   checks.that(again.status === 400, "the link for the operator works once", again.raw);
-  return { person, secrets: [setup, PASSWORDS.a] };
+  const refused = await person.ask("GET", "/api/operator/customers");
+  checks.that(refused.status === 403, "an operator without a second factor reads nothing", refused.raw);
+  await person.must("POST", "/api/session/step-up", { password: PASSWORDS.a });
+  const { secret } = await person.must("POST", "/api/second-factor/enrol", {});
+  await person.must("POST", "/api/second-factor/confirm", { code: totp(secret) });
+  return { person, secrets: [setup, PASSWORDS.a, secret] };
 }
 
 /** Signs up by itself; the email is shown to the operator, because no mail is sent. */
@@ -339,12 +346,16 @@ async function fixation() {
   const name = dev.dash_url.startsWith("https") ? "__Host-trunkline" : "trunkline";
   const planted = `${name}=${"a".repeat(43)}`;
   const victim = new Person(dev.dash_url, planted);
-  const session = await victim.must("POST", "/api/session", { email: "ada@first.example", password: PASSWORDS.a });
+  const ada = { email: "ada@first.example", password: PASSWORDS.a };
+  const half = await new Person(dev.dash_url).must("POST", "/api/session", ada);
+  checks.that(!half.signed_in, "a password alone does not sign an operator in");
+  const bob = { email: "bob@second.example", password: PASSWORDS.b };
+  const session = await victim.must("POST", "/api/session", bob);
   checks.that(session.signed_in && victim.cookie !== planted, "a sign-in makes a new cookie");
   const thief = await new Person(dev.dash_url, planted).must("GET", "/api/session");
   checks.that(!thief.signed_in, "and the planted one opens nothing");
   const before = victim.cookie;
-  await victim.must("POST", "/api/session", { email: "ada@first.example", password: PASSWORDS.a });
+  await victim.must("POST", "/api/session", bob);
   const older = await new Person(dev.dash_url, before).must("GET", "/api/session");
   checks.that(!older.signed_in && victim.cookie !== before, "a second sign-in ends the first of the same browser");
   await victim.must("DELETE", "/api/session");
