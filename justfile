@@ -162,6 +162,10 @@ video-chaos tasks="10000":
 social-chaos calls="5000":
     TRUNKLINE_SOCIAL_CHAOS_CALLS={{ calls }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::social::/)'
 
+# Events of Stripe in random order, repeated, lost and forged, while console and database are killed: long form, 10,000 events.
+payment-chaos events="10000":
+    TRUNKLINE_PAYMENT_CHAOS_EVENTS={{ events }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::payment_chaos::/)'
+
 # Three gateways, two workers, Redis, three NATS servers and PostgreSQL with a standby, on networks of their own, while all of them break: long form, 100,000 events.
 cluster-chaos callers="200" events="100000" rounds="10":
     TRUNKLINE_CLUSTER_CALLERS={{ callers }} TRUNKLINE_CLUSTER_EVENTS={{ events }} TRUNKLINE_CLUSTER_ROUNDS={{ rounds }} ./scripts/nextest --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::cluster::/)'

@@ -227,6 +227,11 @@ impl ProcessHarness {
         harness
     }
 
+    /// A setting of its next process.
+    pub(crate) fn set_variable(&mut self, name: &'static str, value: String) {
+        self.environment.push((name, value.leak()));
+    }
+
     fn upstream_port(&self) -> u16 {
         if self.wired {
             self.road.port()

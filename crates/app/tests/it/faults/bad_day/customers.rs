@@ -11,9 +11,9 @@ use trunkline_store::PolicyFields;
 use trunkline_types::AccountId;
 use trunkline_upstream::Client;
 
-use super::script::draw;
 use super::upstreams::{MODELS, model};
 use crate::faults::client_view::{ClientView, reported};
+use crate::faults::draw;
 use crate::faults::formats::{CallParams, Format};
 use crate::faults::process_harness::{ProcessHarness, account, key_of};
 

@@ -8,6 +8,7 @@ use trunkline_simulator::Fault;
 use trunkline_types::Clock as _;
 
 use super::upstreams::{Ailments, CHANNELS, CREDENTIALS, MODELS, Upstreams, secret, theirs};
+use crate::faults::draw;
 
 /// Troubles at a time, at most.
 const MOST: usize = 12;
@@ -160,14 +161,4 @@ impl Script {
     fn draw(&mut self, below: usize) -> usize {
         draw(&mut self.dice, below)
     }
-}
-
-/// A number below another one; splitmix64.
-pub(super) fn draw(dice: &mut u64, below: usize) -> usize {
-    *dice = dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *dice;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^= mixed >> 31;
-    usize::try_from(mixed % u64::try_from(below).unwrap()).unwrap()
 }
