@@ -232,7 +232,7 @@ fn events(store: &Store, query: &Form) -> Reply {
         .and_then(|limit| usize::try_from(limit).ok());
     let limit = limit.unwrap_or(10).clamp(1, MAX_PAGE);
     let (from, before) = (query.number("created[gte]"), query.number("created[lt]"));
-    let kinds = query.all("types[]");
+    let kinds = query.list("types");
     let after = query.text("starting_after");
     let mut is_after = after.is_none();
     let mut page = Vec::new();

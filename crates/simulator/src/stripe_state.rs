@@ -210,7 +210,7 @@ impl Store {
     /// The object with another one in the place of its id, if that was asked for.
     pub(crate) fn expanded(&self, mut object: Value, form: &Form, field: &str) -> Value {
         let id = field_of(&object, field).as_str().unwrap_or_default();
-        if form.all("expand[]").contains(&field)
+        if form.list("expand").contains(&field)
             && let Some(charge) = self.charges.get(id)
         {
             put(&mut object, field, charge.clone());

@@ -29,8 +29,15 @@ impl Form {
         self.text(name)?.parse().ok()
     }
 
-    pub(crate) fn all(&self, name: &str) -> Vec<&str> {
-        let found = self.0.iter().filter(|(known, _)| known == name);
+    /// The items of a list: `name[]=a`, or `name[0]=a` as Stripe's SDKs number them.
+    pub(crate) fn list(&self, name: &str) -> Vec<&str> {
+        let is_item = |known: &str| {
+            let inside = known.strip_prefix(name)?.strip_prefix('[')?;
+            let index = inside.strip_suffix(']')?;
+            Some(index.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let found = self.0.iter();
+        let found = found.filter(|(known, _)| is_item(known) == Some(true));
         found.map(|(_, value)| value.as_str()).collect()
     }
 
@@ -67,10 +74,10 @@ mod tests {
 
     #[test]
     fn brackets_are_names_and_text_is_decoded() {
-        let form = Form::read(b"a=1+2%263&metadata%5Bx%5D=y&metadata[z]=&t[]=p&t%5B%5D=q");
+        let form = Form::read(b"a=1+2%263&metadata%5Bx%5D=y&metadata[z]=&t[]=p&t%5B0%5D=q");
         assert_eq!(form.text("a"), Some("1 2&3"));
         assert_eq!(form.below("metadata")["x"], "y");
-        assert_eq!(form.all("t[]"), ["p", "q"]);
+        assert_eq!(form.list("t"), ["p", "q"]);
         assert_eq!(form.unknown(&["a", "t"]), Some("metadata"));
         assert_eq!(form.unknown(&["a", "t", "metadata"]), None);
     }

@@ -97,6 +97,8 @@ mod stream_fold;
 #[cfg(test)]
 mod stripe;
 #[cfg(test)]
+mod stripe_sdk;
+#[cfg(test)]
 mod translated;
 #[cfg(test)]
 mod vendor_clients;
