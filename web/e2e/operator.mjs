@@ -19,6 +19,9 @@ const PASSWORD = "an operator along the river";
 const EMAIL = "olga@operator.example";
 const CUSTOMER = "cora@customer.example";
 const MODEL = "sim-fast";
+/** A platform, and what is asked of it. */
+const SOCIAL = "kuaishou/search";
+const FIRST_PAYMENT_MS = 60_000;
 const PATIENCE_MS = 30_000;
 const QUIET_MS = 5_000;
 /** Dear enough that every call of the model is sold below it: 1,000 USD for a million units. */
@@ -167,6 +170,7 @@ class Walk {
     const secret = (await page.locator("pre").first().textContent()).trim();
     await this.fill("Code", totp(secret));
     await this.click("button", "Turn on");
+    await page.getByRole("button", { name: "I have kept them", exact: true }).waitFor();
     const codes = await page.locator("pre").first().textContent();
     this.that(codes.trim().split("\n").length === 10, "ten recovery codes are shown once", codes);
     await this.click("button", "I have kept them");
@@ -182,6 +186,14 @@ class Walk {
       body: JSON.stringify({ model: MODEL, messages: [{ role: "user", content }] }),
     });
     return { status: answered.status, id: answered.headers.get("x-request-id"), text: await answered.text() };
+  }
+
+  /** A call for social data of the customer. */
+  async social() {
+    const answered = await fetch(`${this.dev.base_url}/v1/social/${SOCIAL}?keyword=tea`, {
+      headers: { authorization: `Bearer ${this.key}` },
+    });
+    return { status: answered.status, text: await answered.text() };
   }
 
   /** The same until something holds: nodes learn of a change within a second. */
@@ -236,24 +248,46 @@ async function customerToPaidCall(walk) {
   await walk.fill("Your name", "Cora", theirs);
   await walk.fill("Password", PASSWORD, theirs);
   await theirs.getByRole("button", { name: "Join", exact: true }).click();
-  await theirs.getByRole("heading", { level: 1 }).waitFor();
-  await theirs.goto(`${dev.dash_url}/wallet`);
-  await walk.fill("Amount in USD", "20", theirs);
-  await theirs.getByRole("button", { name: /^Pay/ }).click();
-  await theirs.getByRole("button", { name: "Pay with a test card" }).click();
-  await theirs.waitForURL(/wallet/);
-  await theirs.getByText("$20.00").first().waitFor();
+  await theirs.waitForURL(`${dev.dash_url}/`);
   const made = await theirs.evaluate(async () => {
     const headers = { "x-trunkline-console": "1", "content-type": "application/json" };
     return (await fetch("/api/keys", { method: "POST", headers, body: '{"name":"walk"}' })).json();
   });
   walk.key = made.secret;
   walk.theirs = theirs;
+  await firstPayment(walk, theirs);
   const answered = await walk.callUntil((one) => one.status === 200);
   walk.that(answered.status === 200, "the customer's first paid call works", answered.text);
   await page.reload();
   await page.getByText(MODEL).first().waitFor();
   walk.that(true, "the operator sees the paid call on the customer's page");
+}
+
+/** From the first payment to the first call for social data, which paid credit alone buys, in under a minute. */
+async function firstPayment(walk, page) {
+  const refused = await waitFor(async () => {
+    const answered = await walk.social();
+    return answered.status === 401 ? undefined : answered;
+  });
+  const code = JSON.parse(refused.text).error?.code;
+  walk.that(code === "model_requires_topup", "social data is refused before the first payment", refused.text);
+  const began = Date.now();
+  await page.goto(`${walk.dev.dash_url}/wallet`);
+  await walk.fill("Amount in USD", "20", page);
+  await page.getByRole("button", { name: /^Pay/ }).click();
+  await page.getByRole("button", { name: "Pay with a test card" }).click();
+  await page.waitForURL(/wallet/);
+  await page.getByText("$20.00").first().waitFor();
+  const served = await waitFor(async () => {
+    const answered = await walk.social();
+    return answered.status === 200 ? answered : undefined;
+  });
+  await page.goto(`${walk.dev.dash_url}/logs`);
+  await page.getByText(SOCIAL.split("/").at(0)).first().waitFor();
+  const took = Date.now() - began;
+  walk.that(JSON.parse(served.text).object === "social.result", "social data is sold after it", served.text);
+  walk.that(took < FIRST_PAYMENT_MS, "from the payment to the call in the logs in under a minute", took);
+  console.log(`${walk.name}: from the first payment to the first call for social data in ${took} ms`);
 }
 
 /** 2. A channel is added, and calls are routed to it. */
@@ -265,7 +299,7 @@ async function channelAdded(walk) {
   await walk.click("combobox", "Provider");
   await walk.click("option", "openai");
   await walk.fill("Credential", "sk-walk-first");
-  await walk.fill("Address", `${walk.dev.simulator_url}/v1`);
+  await walk.fill("Address", walk.dev.simulator_url);
   await walk.fill("Models", MODEL);
   await walk.fill("Priority", "0");
   await walk.fill("Price list (JSON)", JSON.stringify(COSTS));
@@ -273,7 +307,8 @@ async function channelAdded(walk) {
   await page.getByRole("dialog", { name: "walk-channel" }).waitFor();
   walk.channel = page.url().split("/").at(-1);
   const through = await waitFor(async () => {
-    const { id } = await walk.call("hello");
+    // Turns of one conversation stay with one channel, so each try begins another one.
+    const { id } = await walk.call(`hello ${Date.now()}`);
     const shown = await page.evaluate(async (one) => (await fetch(`/api/operator/calls/${one}`)).json(), id);
     return shown.attempts?.some((attempt) => attempt.channel === "walk-channel");
   });
