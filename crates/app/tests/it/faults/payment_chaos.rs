@@ -204,11 +204,12 @@ impl Shop {
             let sender = Sender::new(self.webhook.clone(), seed, Arc::clone(&done));
             running.spawn(sender.send(events));
         }
-        let job = reconciles.then(|| {
+        let mut job = JoinSet::new();
+        if reconciles {
             let (payments, console) = (self.payments.clone(), self.harness.console.clone());
             // The database may be killed beneath it, and what it has not found then is found later.
-            tokio::spawn(async move { payments.reconcile(&console, Duration::ZERO).await })
-        });
+            job.spawn(async move { payments.reconcile(&console, Duration::ZERO).await });
+        }
         let began = Instant::now();
         let is_sent = async |share: usize| {
             while done.load(Ordering::SeqCst) < u64::try_from(count * share / 3).unwrap() {
@@ -227,9 +228,7 @@ impl Shop {
         self.harness.postgres.start();
         let sent = running.join_all().await;
         let mut delivered = sent.into_iter().fold(Delivered::default(), Delivered::plus);
-        if let Some(job) = job
-            && let Ok(Some(found)) = job.await.unwrap()
-        {
+        for found in job.join_all().await.into_iter().flatten().flatten() {
             delivered.missed += found.missed;
         }
         delivered
