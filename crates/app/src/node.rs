@@ -147,7 +147,7 @@ impl Node {
         });
         open::refresh(&gateway, &plan.name).await?;
         let reload = keyring::Reload::of(&plan.keyring, plan.keyring_file);
-        let mail = open::mail_worker(plan.mail.as_ref(), &data, &plan.keyring, &at_console.name)?;
+        let mail = open::mail_worker(plan.mail.as_ref(), &data, &plan.keyring, &at_console)?;
         let payments = open::payments(plan.payments, &client);
         let alarms = open::alarms(&plan.name, plan.alarms, &client);
         let console = plan.people.clone().map(|people| ConsoleDeps {

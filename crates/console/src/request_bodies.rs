@@ -418,6 +418,17 @@ pub(crate) struct LowBalanceThreshold {
     #[schema(required, example = "5")]
     #[serde(deserialize_with = "Option::deserialize")]
     pub(crate) threshold_usd: Option<String>,
+    /// Language of the email that owners, admins and billing members get with the event; null for no email.
+    #[serde(default)]
+    pub(crate) email_language: Option<EmailLanguage>,
+}
+
+/// Language of an email.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum EmailLanguage {
+    En,
+    Zh,
 }
 
 /// A code.

@@ -35,7 +35,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 51] = [
+pub(crate) const MIGRATIONS: [Migration; 53] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -340,6 +340,18 @@ pub(crate) const MIGRATIONS: [Migration; 51] = [
         version: 20261124600000,
         name: "upgrades",
         sql: include_str!("../../../migrations/20261124600000_upgrades.sql"),
+        previous: Previous::Runs,
+    },
+    Migration {
+        version: 20261125030000,
+        name: "low_balance_email",
+        sql: include_str!("../../../migrations/20261125030000_low_balance_email.sql"),
+        previous: Previous::Runs,
+    },
+    Migration {
+        version: 20261125030100,
+        name: "low_balance_notice",
+        sql: include_str!("../../../migrations/20261125030100_low_balance_notice.sql"),
         previous: Previous::Runs,
     },
 ];

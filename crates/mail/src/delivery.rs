@@ -29,11 +29,19 @@ const TIDY_AT_ONCE: i64 = 500;
 /// Delivers emails. Clones share everything.
 #[derive(Clone)]
 pub struct MailWorker {
-    data: Database,
-    keyring: Arc<Keyring>,
-    instance: Arc<str>,
+    pub(crate) data: Database,
+    pub(crate) keyring: Arc<Keyring>,
+    pub(crate) instance: Arc<Instance>,
     /// None if no mail server is configured.
     mailer: Option<Mailer>,
+}
+
+/// The installation as emails name it.
+#[derive(Debug, Clone)]
+pub struct Instance {
+    pub name: String,
+    /// Where people open the console.
+    pub console_url: String,
 }
 
 /// The result of one delivery round.
@@ -86,13 +94,13 @@ impl MailWorker {
     pub fn new(
         data: Database,
         keyring: Arc<Keyring>,
-        instance: &str,
+        instance: Instance,
         mailer: Option<Mailer>,
     ) -> Self {
         Self {
             data,
             keyring,
-            instance: instance.into(),
+            instance: Arc::new(instance),
             mailer,
         }
     }
@@ -137,7 +145,7 @@ impl MailWorker {
         let Some(mailer) = &self.mailer else {
             return Err(NotSent("no mail server is configured".to_owned()));
         };
-        let rendered = render_notice(&self.instance, notice.subject, notice.text);
+        let rendered = render_notice(&self.instance.name, notice.subject, notice.text);
         let envelope = Envelope {
             id: notice.id,
             to: notice.to,
@@ -160,7 +168,8 @@ impl MailWorker {
                 is_final: false,
             }),
             Some(content) => {
-                let rendered = render(&self.instance, email.kind, &content, email.expires_at);
+                let name = &self.instance.name;
+                let rendered = render(name, email.kind, &content, email.expires_at);
                 let envelope = Envelope {
                     id: email.id,
                     to: &email.to,

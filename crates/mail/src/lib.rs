@@ -18,10 +18,12 @@
 )]
 
 mod delivery;
+mod low_balance;
 mod mailer;
 mod smtp_url;
 mod template;
 
-pub use delivery::{DeliverySummary, MailWorker, NotSent, Notice, open_sealed};
+pub use delivery::{DeliverySummary, Instance, MailWorker, NotSent, Notice, open_sealed};
+pub use low_balance::QueueError;
 pub use mailer::{MailError, MailSettings, Mailer};
 pub use smtp_url::{Server, ServerError};

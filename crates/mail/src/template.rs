@@ -4,6 +4,7 @@ use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 use trunkline_db::to_sql_time;
 use trunkline_store::emails::{Content, Kind};
+use trunkline_store::low_balance::Language;
 use trunkline_types::Timestamp;
 
 /// Longest part of a name in an email: names are user input.
@@ -38,12 +39,16 @@ pub(crate) fn render(
     expires_at: Timestamp,
 ) -> RenderedEmail {
     let instance = plain(instance);
+    let language = content.low_balance.as_ref();
+    let language = language.and_then(|low| Language::of(&low.language));
+    let language = language.unwrap_or(Language::English);
     let parts = parts(&instance, kind, content, expires_at);
     let name = plain(&content.name);
-    let greeting = if name.is_empty() {
-        "Hello,".to_owned()
-    } else {
-        format!("Hello {name},")
+    let greeting = match (language, name.is_empty()) {
+        (Language::English, true) => "Hello,".to_owned(),
+        (Language::English, false) => format!("Hello {name},"),
+        (Language::Chinese, true) => "您好：".to_owned(),
+        (Language::Chinese, false) => format!("{name}，您好："),
     };
     let about = if parts.about.is_empty() {
         String::new()
@@ -56,7 +61,7 @@ pub(crate) fn render(
     );
     RenderedEmail {
         text,
-        html: html(&instance, &greeting, &parts, &content.link),
+        html: html(&instance, &greeting, &parts, &content.link, language),
         subject: parts.subject,
     }
 }
@@ -119,21 +124,54 @@ fn parts(instance: &str, kind: Kind, content: &Content, expires_at: Timestamp) -
             about: "If you forgot your password, you can reset it on the sign-in page.".to_owned(),
             otherwise: "If that was not you, ignore this email.",
         },
+        Kind::LowBalance => low_balance(instance, content),
     }
 }
 
-fn html(instance: &str, greeting: &str, parts: &Parts, link: &str) -> String {
+fn low_balance(instance: &str, content: &Content) -> Parts {
+    let organisation = plain(content.organisation.as_deref().unwrap_or(instance));
+    let low = content.low_balance.as_ref();
+    let usd = |text: Option<&String>| text.map_or("", String::as_str).to_owned();
+    let balance = usd(low.map(|low| &low.balance_usd));
+    let threshold = usd(low.map(|low| &low.threshold_usd));
+    match low.and_then(|low| Language::of(&low.language)) {
+        Some(Language::Chinese) => Parts {
+            subject: format!("{instance} 余额不足提醒"),
+            lead: format!(
+                "组织“{organisation}”在 {instance} 的余额为 {balance} 美元，低于您设置的提醒金额 {threshold} 美元。请在钱包中充值："
+            ),
+            button: "打开钱包",
+            about: "余额用完后，调用会被拒绝。".to_owned(),
+            otherwise: "您可以在钱包页面更改提醒金额或关闭此邮件。",
+        },
+        Some(Language::English) | None => Parts {
+            subject: format!("Low balance at {instance}"),
+            lead: format!(
+                "the balance of \"{organisation}\" at {instance} is {balance} USD, below your alert of {threshold} USD. Add credit in the wallet:"
+            ),
+            button: "Open the wallet",
+            about: "Calls are refused when the balance is used up.".to_owned(),
+            otherwise: "You can change the alert or turn this email off in the wallet.",
+        },
+    }
+}
+
+fn html(instance: &str, greeting: &str, parts: &Parts, link: &str, language: Language) -> String {
+    let (lang, copy) = match language {
+        Language::English => ("en", "Or copy this address into your browser:"),
+        Language::Chinese => ("zh-Hans", "或将此地址复制到浏览器中："),
+    };
     let (instance, greeting, link) = (escaped(instance), escaped(greeting), escaped(link));
     let (lead, about) = (escaped(&parts.lead), escaped(&parts.about));
     let (button, otherwise) = (parts.button, escaped(parts.otherwise));
     format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{instance}</title></head>\n\
+        "<!doctype html>\n<html lang=\"{lang}\"><head><meta charset=\"utf-8\"><title>{instance}</title></head>\n\
          <body style=\"margin:0;padding:24px;font:16px/1.5 system-ui,sans-serif;color:#1a1a1a;background:#ffffff\">\n\
          <div style=\"max-width:520px;margin:0 auto\">\n\
          <p>{greeting}</p>\n<p>{lead}</p>\n\
          <p><a href=\"{link}\" style=\"display:inline-block;padding:10px 18px;border-radius:8px;background:#1a1a1a;\
          color:#ffffff;text-decoration:none\">{button}</a></p>\n\
-         <p style=\"font-size:13px;color:#555555\">Or copy this address into your browser:<br>\
+         <p style=\"font-size:13px;color:#555555\">{copy}<br>\
          <span style=\"word-break:break-all\">{link}</span></p>\n\
          <p style=\"font-size:13px;color:#555555\">{about}</p>\n\
          <p style=\"font-size:13px;color:#555555\">{otherwise}</p>\n<p>{instance}</p>\n</div></body></html>\n"
@@ -182,6 +220,8 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use trunkline_store::emails::LowBalanceContent;
+
     use super::*;
 
     fn rendered(kind: Kind, name: &str) -> RenderedEmail {
@@ -190,6 +230,7 @@ mod tests {
             name: name.to_owned(),
             organisation: Some(format!("Works of {name}")),
             by: Some(name.to_owned()),
+            low_balance: None,
         };
         render(
             "Trunk & Line",
@@ -219,7 +260,7 @@ mod tests {
                 );
                 assert_eq!(
                     rendered.text.contains("expires at 2027-01-15 08:00 UTC"),
-                    kind != Kind::Known,
+                    !matches!(kind, Kind::Known | Kind::LowBalance),
                     "{}",
                     rendered.text
                 );
@@ -233,8 +274,43 @@ mod tests {
                 "Reset your password for Trunk & Line",
                 "Invitation to an organisation at Trunk & Line",
                 "You already have an account at Trunk & Line",
+                "Low balance at Trunk & Line",
             ]
         );
+    }
+
+    #[test]
+    fn an_email_about_a_low_balance_is_in_the_accounts_language() {
+        for (language, subject, lead) in [
+            (
+                "en",
+                "Low balance at Trunk & Line",
+                "the balance of \"Acme\" at Trunk & Line is 4.5 USD, below your alert of 5 USD.",
+            ),
+            (
+                "zh",
+                "Trunk & Line 余额不足提醒",
+                "组织“Acme”在 Trunk & Line 的余额为 4.5 美元，低于您设置的提醒金额 5 美元。",
+            ),
+        ] {
+            let content = Content {
+                link: "https://dash.example.com/wallet".to_owned(),
+                name: "Ada".to_owned(),
+                organisation: Some("Acme".to_owned()),
+                by: None,
+                low_balance: Some(LowBalanceContent {
+                    balance_usd: "4.5".to_owned(),
+                    threshold_usd: "5".to_owned(),
+                    language: language.to_owned(),
+                }),
+            };
+            let at = Timestamp::from_micros(1);
+            let rendered = render("Trunk & Line", Kind::LowBalance, &content, at);
+            assert_eq!(rendered.subject, subject);
+            assert!(rendered.text.contains(lead), "{}", rendered.text);
+            let lang = format!("<html lang=\"{language}");
+            assert!(rendered.html.contains(&lang), "{}", rendered.html);
+        }
     }
 
     #[test]
@@ -245,6 +321,7 @@ mod tests {
             name: String::new(),
             organisation: Some(name.to_owned()),
             by: Some(name.to_owned()),
+            low_balance: None,
         };
         let rendered = render(
             "Trunk & Line",

@@ -14,8 +14,10 @@ use crate::keys;
 const ERASED: &str = "erased";
 
 /// What is erased of an account with its name.
-const OF_ACCOUNT: [&str; 9] = [
+const OF_ACCOUNT: [&str; 11] = [
     "DELETE FROM app.account_note WHERE account_id = $1",
+    "DELETE FROM app.low_balance_email WHERE account_id = $1",
+    "DELETE FROM app.low_balance_notice WHERE account_id = $1",
     "DELETE FROM app.webhook_delivery WHERE account_id = $1",
     "DELETE FROM app.task_webhook WHERE account_id = $1",
     "DELETE FROM app.webhook WHERE account_id = $1",

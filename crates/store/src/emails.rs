@@ -31,6 +31,8 @@ pub enum Kind {
     Invitation,
     /// A sign-up used an address that has an account already. It contains no secret.
     Known,
+    /// The balance fell below the account's threshold. It contains no secret.
+    LowBalance,
 }
 
 /// Delivery state of an email.
@@ -46,7 +48,7 @@ pub enum State {
 }
 
 /// The variable content of an email. Sealed in the row.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     pub link: String,
     /// The recipient's name; may be empty.
@@ -55,6 +57,18 @@ pub struct Content {
     pub organisation: Option<String>,
     /// The inviting person, for an invitation.
     pub by: Option<String>,
+    /// What a low balance is, for an email about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low_balance: Option<LowBalanceContent>,
+}
+
+/// The facts of a low balance, as texts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LowBalanceContent {
+    pub balance_usd: String,
+    pub threshold_usd: String,
+    /// `en` or `zh`.
+    pub language: String,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +128,7 @@ pub async fn write(tx: &mut Tx, email: &NewEmail<'_>) -> Result<(), DbError> {
 pub async fn unsent(connection: &mut PgConnection, limit: i64) -> Result<Vec<Email>, DbError> {
     let rows = sqlx::query(
         "SELECT id, kind, to_address, sealed, state, last_error, created_at, expires_at FROM app.email
-         WHERE sealed IS NOT NULL AND kind <> 'known' AND expires_at > app.now()
+         WHERE sealed IS NOT NULL AND kind NOT IN ('known', 'low_balance') AND expires_at > app.now()
          ORDER BY created_at DESC, id DESC LIMIT $1",
     )
     .bind(limit.clamp(1, LIST_MAX))
@@ -126,7 +140,13 @@ pub async fn unsent(connection: &mut PgConnection, limit: i64) -> Result<Vec<Ema
 // === impl Kind ===
 
 impl Kind {
-    pub const ALL: [Self; 4] = [Self::Verify, Self::Reset, Self::Invitation, Self::Known];
+    pub const ALL: [Self; 5] = [
+        Self::Verify,
+        Self::Reset,
+        Self::Invitation,
+        Self::Known,
+        Self::LowBalance,
+    ];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -135,6 +155,7 @@ impl Kind {
             Self::Reset => "reset",
             Self::Invitation => "invitation",
             Self::Known => "known",
+            Self::LowBalance => "low_balance",
         }
     }
 
@@ -171,7 +192,7 @@ impl Content {
     /// As it is sealed.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        // Serialising four strings cannot fail.
+        // Serialising strings cannot fail.
         serde_json::to_vec(self).unwrap_or_default()
     }
 

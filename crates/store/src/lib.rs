@@ -39,6 +39,7 @@ pub mod imported_accounts;
 pub mod keys;
 pub mod limits;
 pub mod logins;
+pub mod low_balance;
 mod network;
 pub mod oidc;
 pub mod payments;

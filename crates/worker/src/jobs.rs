@@ -9,6 +9,7 @@ mod email_retention;
 mod event_relay;
 mod event_retention;
 mod loss_metrics;
+mod low_balance_email;
 mod media_retention;
 mod outbox_size;
 mod payment_reconciliation;
@@ -88,6 +89,12 @@ const JOBS: &[Job] = &[
         period: Duration::from_secs(4),
         wake: None,
         run: |context| Box::pin(email_delivery::run(context)),
+    },
+    Job {
+        name: "low_balance_email",
+        period: Duration::from_secs(5),
+        wake: None,
+        run: |context| Box::pin(low_balance_email::run(context)),
     },
     Job {
         name: "trial_expiry",

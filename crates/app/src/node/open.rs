@@ -18,7 +18,7 @@ use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::recovery::{self, NodeEpoch};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, partitions};
 use trunkline_limits::{Limits, RedisSettings, SyncTask};
-use trunkline_mail::{MailSettings, MailWorker, Mailer};
+use trunkline_mail::{Instance, MailSettings, MailWorker, Mailer};
 use trunkline_payments::{Payments, Stripe};
 use trunkline_types::NodeId;
 use trunkline_upstream::Client;
@@ -83,16 +83,15 @@ pub(super) fn mail_worker(
     mail: Option<&MailSettings>,
     data: &Database,
     keyring: &Keyring,
-    instance_name: &str,
+    console: &ConsoleSettings,
 ) -> anyhow::Result<MailWorker> {
     let mailer = mail.map(Mailer::new).transpose()?;
     let keyring = Arc::new(keyring.clone());
-    Ok(MailWorker::new(
-        data.clone(),
-        keyring,
-        instance_name,
-        mailer,
-    ))
+    let instance = Instance {
+        name: console.name.clone(),
+        console_url: console.dash_url.clone(),
+    };
+    Ok(MailWorker::new(data.clone(), keyring, instance, mailer))
 }
 
 /// Payments, for the console and for jobs.

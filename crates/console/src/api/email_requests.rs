@@ -144,8 +144,7 @@ async fn send_link(
         content: Content {
             link: shared.settings.link(link.page, token.text.reveal()),
             name: name.to_owned(),
-            organisation: None,
-            by: None,
+            ..Content::default()
         },
         expires_at: database_now(tx).await?.plus_seconds(link.life_seconds),
     };

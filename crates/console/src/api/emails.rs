@@ -102,7 +102,7 @@ fn email_view(shared: &Shared, email: &emails::Email) -> Option<EmailView> {
         Kind::Verify => EmailKind::Verify,
         Kind::Reset => EmailKind::Reset,
         Kind::Invitation => EmailKind::Invitation,
-        Kind::Known => return None,
+        Kind::Known | Kind::LowBalance => return None,
     };
     let state = match email.state {
         EmailState::Waiting => EmailStateName::Waiting,

@@ -175,6 +175,7 @@ async fn write(
             name: String::new(),
             organisation: Some(written.organisation.clone()),
             by: written.invited_by.clone(),
+            ..Content::default()
         },
         expires_at: written.expires_at,
     };

@@ -200,8 +200,7 @@ async fn arrive(shared: &Shared, tx: &mut Tx, arrival: &Arrival<'_>) -> Result<(
         content: Content {
             link,
             name,
-            organisation: None,
-            by: None,
+            ..Content::default()
         },
         expires_at: database_now(tx).await?.plus_seconds(VERIFY_SECONDS),
     };

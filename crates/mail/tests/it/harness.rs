@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use trunkline_db::{Database, Role};
 use trunkline_keyring::{Binding, Document, Keyring, Purpose, SystemRandom};
-use trunkline_mail::{MailSettings, MailWorker, Mailer, Server};
+use trunkline_mail::{Instance, MailSettings, MailWorker, Mailer, Server};
 use trunkline_store::emails::{self, Content, Kind, NewEmail};
 use trunkline_testkit::{Db, SystemClock, random_bytes};
 use trunkline_types::{Clock as _, Secret, uuid_v7};
@@ -48,7 +48,15 @@ impl Harness {
     pub(crate) fn worker(&self, mail: Option<&MailSettings>) -> MailWorker {
         let mailer = mail.map(|settings| Mailer::new(settings).unwrap());
         let keyring = Arc::clone(&self.keyring);
-        MailWorker::new(self.data.clone(), keyring, "The Instance", mailer)
+        MailWorker::new(
+            self.data.clone(),
+            keyring,
+            Instance {
+                name: "The Instance".to_owned(),
+                console_url: "https://dash.example".to_owned(),
+            },
+            mailer,
+        )
     }
 
     pub(crate) async fn write(&self, to: &str, is_mailed: bool) -> Uuid {
@@ -56,8 +64,7 @@ impl Harness {
         let content = Content {
             link: format!("https://dash.example/verify#{CANARY}"),
             name: "Ada".to_owned(),
-            organisation: None,
-            by: None,
+            ..Content::default()
         };
         let context = emails::context(id);
         let binding = Binding::of_operator(&context);

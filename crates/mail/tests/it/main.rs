@@ -5,4 +5,6 @@ mod delivery;
 #[cfg(test)]
 mod harness;
 #[cfg(test)]
+mod low_balance;
+#[cfg(test)]
 mod tls;

@@ -333,3 +333,66 @@ async fn an_empty_organisation_has_nothing_and_says_so() {
         json!({ "data": [], "next": null, "searched_to": null })
     );
 }
+
+#[tokio::test]
+async fn members_who_pay_are_emailed_once_each_time_the_balance_falls_below_the_threshold() {
+    let harness = CustomerConsole::new().await;
+    let account = harness.firm("Acme", 1_000_000_000, 0).await;
+    let browser = harness.member(account, Role::Owner).await;
+    harness.member(account, Role::Billing).await;
+    harness.member(account, Role::Developer).await;
+    let other = harness.firm("Bolt", 1_000_000_000, 0).await;
+    harness.member(other, Role::Owner).await;
+    let put = |body: Value| {
+        harness.send(
+            &browser,
+            Method::PUT,
+            "/api/wallet/low-balance-threshold",
+            Some(body),
+        )
+    };
+    let notices = async || {
+        let query =
+            "SELECT format('%s %s %s %s', split_part(to_address, '-', 1), language, balance_nanos,
+                threshold_nanos) FROM app.low_balance_notice ORDER BY to_address";
+        let notices = harness.db.ask(query).await;
+        harness.db.ask("DELETE FROM app.low_balance_notice").await;
+        notices
+    };
+    let set = put(json!({ "threshold_usd": "0.9", "email_language": "zh" })).await;
+    let view = set.json();
+    assert_eq!(view["low_balance_email"], "zh", "{view}");
+    assert_eq!(view["can_send_email"], false, "{view}");
+    let spend = async || {
+        let call = CallSpec {
+            nanos: 200_000_000,
+            ..CallSpec::default()
+        };
+        harness.call(account, call).await;
+    };
+    assert!(notices().await.is_empty(), "the balance is not low");
+    spend().await;
+    assert_eq!(
+        notices().await,
+        [
+            "billing zh 800000000 900000000",
+            "owner zh 800000000 900000000"
+        ]
+    );
+    spend().await;
+    assert!(notices().await.is_empty(), "it is still low");
+    harness
+        .pay(account, Wallet::Paid, 400_000_000, "manual")
+        .await;
+    spend().await;
+    assert_eq!(notices().await.len(), 2, "it was high in between");
+    put(json!({ "threshold_usd": "0.95", "email_language": "en" })).await;
+    assert_eq!(notices().await.len(), 2, "the new threshold is above it");
+    let none = put(json!({ "threshold_usd": "0.85" })).await;
+    assert_eq!(none.json()["low_balance_email"], Value::Null);
+    put(json!({ "threshold_usd": "0.97" })).await;
+    assert!(notices().await.is_empty(), "nobody wants an email");
+    let alone = put(json!({ "threshold_usd": null, "email_language": "en" })).await;
+    alone.error(400, "invalid_request");
+    harness.audit().await;
+}
