@@ -2,12 +2,12 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useEffect, useState } from "react";
 import { api, type Wallet } from "@/api";
 import { useRight } from "@/app/session";
-import { Button, Card, Field, Input, Problem, toast } from "@/kit";
+import { Button, Card, Checkbox, Field, Input, Problem, toast } from "@/kit";
 import { isNothing, readTypedUsd } from "@/kit/records/money";
-import { useTexts } from "@/text";
+import { useLanguage, useTexts } from "@/text";
 import { walletTexts } from "./texts";
 
-/** Below this the balance turns amber and an event is sent. */
+/** Below this the balance turns amber, and an event and, if wanted, an email is sent. */
 export function LowBalanceForm({ wallet }: { wallet: Wallet | undefined }) {
   const t = useTexts(walletTexts);
   const may = useRight("wallet.write");
@@ -16,8 +16,16 @@ export function LowBalanceForm({ wallet }: { wallet: Wallet | undefined }) {
   const [typed, setTyped] = useState(kept);
   const [bad, setBad] = useState(false);
   useEffect(() => setTyped(kept), [kept]);
+  const keptEmail = wallet !== undefined && wallet.low_balance_email !== null;
+  const [email, setEmail] = useState(keptEmail);
+  useEffect(() => setEmail(keptEmail), [keptEmail]);
+  const language = useLanguage();
   const save = useMutation({
-    mutationFn: (mark: string | null) => api.put("/api/wallet/low-balance-threshold", { threshold_usd: mark }),
+    mutationFn: (mark: string | null) =>
+      api.put("/api/wallet/low-balance-threshold", {
+        threshold_usd: mark,
+        email_language: mark !== null && email ? language : null,
+      }),
     onSuccess: (_, mark) => {
       toast(mark === null ? t.lowRemoved : t.lowSaved);
       for (const name of ["wallet", "home"]) void client.invalidateQueries({ queryKey: [name] });
@@ -47,9 +55,16 @@ export function LowBalanceForm({ wallet }: { wallet: Wallet | undefined }) {
             }}
           />
         </Field>
+        {wallet?.can_send_email && may && (
+          <Checkbox checked={email} onChange={setEmail} label={t.lowEmail} hint={t.lowEmailHint} />
+        )}
         {may && (
           <div className="flex flex-wrap gap-2">
-            <Button type="submit" busy={save.isPending} disabled={typed.trim() === "" || typed === kept}>
+            <Button
+              type="submit"
+              busy={save.isPending}
+              disabled={typed.trim() === "" || (typed === kept && email === keptEmail)}
+            >
               {t.lowSave}
             </Button>
             {kept !== "" && (

@@ -25,6 +25,8 @@ export const walletTexts = defineTexts(
     lowText:
       "When paid and trial credit together fall below this amount, the balance turns amber and a balance.low event is sent.",
     lowLabel: "Threshold in USD",
+    lowEmail: "Send an email too",
+    lowEmailHint: "To owners, admins and billing members, once each time the balance falls below it.",
     lowSave: "Save alert",
     lowNone: "No alert",
     lowRemove: "Remove alert",
@@ -126,6 +128,8 @@ export const walletTexts = defineTexts(
     lowTitle: "低余额提醒",
     lowText: "付费与试用额度合计低于此金额时，余额显示为琥珀色，并发送 balance.low 事件。",
     lowLabel: "提醒阈值（美元）",
+    lowEmail: "同时发送邮件",
+    lowEmailHint: "每次余额低于此金额时，向所有者、管理员和财务成员各发送一封。",
     lowSave: "保存提醒",
     lowNone: "未设置",
     lowRemove: "移除提醒",
