@@ -1,5 +1,6 @@
-// The journeys through the top tasks, tenant isolation, and every page of the documentation, with one browser; the
-// documentation is that of the journeys' server. Isolation needs its own server: both take the operator's link.
+// The journeys through the top tasks, tenant isolation, every page of the documentation, and the way from a customer's
+// first payment to the first call for social data, with one browser; the documentation is that of the journeys' server.
+// The others need servers of their own: each takes the operator's link.
 //
 //   node e2e/gate.mjs [--full]
 //
@@ -9,6 +10,7 @@ import { startDev } from "./dev.mjs";
 import { docs } from "./docs.mjs";
 import { launch } from "./harness.mjs";
 import { COMBINATIONS, walks } from "./journeys.mjs";
+import { operatorWalk } from "./operator.mjs";
 import { security } from "./security.mjs";
 
 const full = process.argv.includes("--full");
@@ -19,8 +21,9 @@ async function walkAndDocs() {
   return walked + (await docs(server.dash_url, browser, !full));
 }
 
-// Much of each is waiting, so both run at once; an error of one does not hide what the other finds.
-const results = await Promise.allSettled([walkAndDocs(), security(browser)]);
+// Much of each is waiting, so all run at once; an error of one does not hide what the others find.
+const firstPayment = operatorWalk(browser, "light-1440", 1);
+const results = await Promise.allSettled([walkAndDocs(), security(browser), firstPayment]);
 await browser.close();
 await server.stop();
 for (const { reason } of results) if (reason !== undefined) console.error(reason);
