@@ -391,7 +391,7 @@ async fn members_who_pay_are_emailed_once_each_time_the_balance_falls_below_the_
     let none = put(json!({ "threshold_usd": "0.85" })).await;
     assert_eq!(none.json()["low_balance_email"], Value::Null);
     put(json!({ "threshold_usd": "0.97" })).await;
-    assert!(notices().await.is_empty(), "nobody wants an email");
+    assert!(notices().await.is_empty(), "no member wants an email");
     let alone = put(json!({ "threshold_usd": null, "email_language": "en" })).await;
     alone.error(400, "invalid_request");
     harness.audit().await;
