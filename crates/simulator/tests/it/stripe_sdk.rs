@@ -112,5 +112,6 @@ async fn stripe_for_python_pays_refunds_pages_events_and_believes_the_simulators
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stripe_for_node_pays_refunds_pages_events_and_believes_the_simulators_webhooks() {
-    runs(PathBuf::from("node"), "stripe_payments.mjs").await;
+    // Debian's Node is too old for it.
+    runs(installed("../clients/bin/node"), "stripe_payments.mjs").await;
 }
