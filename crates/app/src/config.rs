@@ -3,6 +3,7 @@
 //! reads the environment.
 
 mod alarms;
+mod bounds;
 mod channels;
 mod check;
 mod collector;
@@ -39,6 +40,7 @@ use trunkline_payments::StripeSettings;
 use trunkline_types::{Money, NodeId, Secret};
 use trunkline_upstream::Roots;
 use trunkline_upstream::safe_fetch::SafeFetchSettings;
+use trunkline_worker::Retention;
 
 pub(crate) use console::{Console, is_loopback};
 pub(crate) use explain::{Explanation, explain, is_empty};
@@ -65,8 +67,7 @@ pub(crate) struct Config {
     pub(crate) extra_roots: Roots,
     pub(crate) telemetry: Telemetry,
     pub(crate) media: MediaSettings,
-    /// How long files are kept.
-    pub(crate) keep_media: Duration,
+    pub(crate) retention: Retention,
     pub(crate) fetch: SafeFetchSettings,
     pub(crate) video: VideoSettings,
     pub(crate) social: SocialSettings,
@@ -99,6 +100,16 @@ pub(crate) struct Alarms {
     pub(crate) webhook: Option<AlarmTarget>,
     pub(crate) wait: Duration,
     pub(crate) limits: AlarmLimits,
+}
+
+/// How large and how long calls may be.
+#[derive(Debug)]
+pub(crate) struct CallBounds {
+    pub(crate) max_body_bytes: usize,
+    /// One account may have one part in so many.
+    pub(crate) account_share: usize,
+    pub(crate) stream_idle: Duration,
+    pub(crate) whole_wait: Duration,
 }
 
 /// What is done and borne for clients that leave.
@@ -144,6 +155,7 @@ pub(crate) struct Edge {
     pub(crate) tls: Option<trunkline_edge::listener::TlsFiles>,
     /// Bytes for calls, and as many for connections.
     pub(crate) half_memory: usize,
+    pub(crate) calls: CallBounds,
     /// Whether models without a channel are left out of lists.
     pub(crate) hide_unserved_models: bool,
 }

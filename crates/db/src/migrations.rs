@@ -35,7 +35,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 53] = [
+pub(crate) const MIGRATIONS: [Migration; 54] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -352,6 +352,12 @@ pub(crate) const MIGRATIONS: [Migration; 53] = [
         version: 20261125030100,
         name: "low_balance_notice",
         sql: include_str!("../../../migrations/20261125030100_low_balance_notice.sql"),
+        previous: Previous::Runs,
+    },
+    Migration {
+        version: 20261125500000,
+        name: "usage_retention",
+        sql: include_str!("../../../migrations/20261125500000_usage_retention.sql"),
         previous: Previous::Runs,
     },
 ];

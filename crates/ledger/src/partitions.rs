@@ -1,12 +1,13 @@
-//! Daily partitions of hold, usage and transfer, created in advance; retention of the daily usage
-//! sums.
+//! Daily partitions of hold, usage and transfer, created in advance; retention of the usage log and of its daily sums.
 
 use trunkline_db::{Database, DbError, Tx, events};
 
 /// Days created in advance. The audit reports when fewer than half of them are left.
 pub const DAYS_AHEAD: i32 = 7;
-/// Retention of the daily usage sums, in days.
+/// Retention of the usage log and of its daily sums, in days, unless the operator sets another.
 pub const USAGE_DAYS_KEPT: i32 = 400;
+/// The shortest retention that can be set: a task is settled long before.
+pub const MIN_USAGE_DAYS_KEPT: i32 = 30;
 /// Rows of such sums that one run deletes. The job runs every hour, which is more than are written.
 const FORGOTTEN_AT_ONCE: i32 = 50_000;
 
@@ -18,6 +19,19 @@ pub async fn ensure(database: &Database) -> Result<i32, DbError> {
     tx.finish(made).await
 }
 
+/// Drops the days of the usage log that are older than `days`, and then their sums. Returns how many days were
+/// dropped. Holds and transfers stay. Safe to repeat and to run from many nodes.
+pub async fn drop_usage(database: &Database, days: i32) -> Result<i32, DbError> {
+    let mut tx = database.begin().await?;
+    let dropped = drop_days(&mut tx, days).await;
+    let dropped = tx.finish(dropped).await?;
+    // Apart, because a dropped day locks the whole log until its transaction ends.
+    let mut tx = database.begin().await?;
+    let forgotten = forget_usage_days(&mut tx, days).await;
+    tx.finish(forgotten).await?;
+    Ok(dropped)
+}
+
 async fn make(tx: &mut Tx) -> Result<i32, DbError> {
     let made = sqlx::query_scalar(
         "SELECT ledger.make_partitions((app.now() AT TIME ZONE 'UTC')::date - 1, $1 + 2)",
@@ -25,15 +39,24 @@ async fn make(tx: &mut Tx) -> Result<i32, DbError> {
     .bind(DAYS_AHEAD)
     .fetch_one(&mut **tx)
     .await?;
-    forget_usage_days(tx).await?;
     // Events are partitioned by the same days.
     events::make_partitions(tx, DAYS_AHEAD).await?;
     Ok(made)
 }
 
-async fn forget_usage_days(tx: &mut Tx) -> Result<(), DbError> {
+async fn drop_days(tx: &mut Tx, days: i32) -> Result<i32, DbError> {
+    let dropped = sqlx::query_scalar(
+        "SELECT ledger.drop_usage_partitions((app.now() AT TIME ZONE 'UTC')::date - $1)",
+    )
+    .bind(days)
+    .fetch_one(&mut **tx)
+    .await?;
+    Ok(dropped)
+}
+
+async fn forget_usage_days(tx: &mut Tx, days: i32) -> Result<(), DbError> {
     sqlx::query("SELECT ledger.purge_usage_days((app.now() AT TIME ZONE 'UTC')::date - $1, $2)")
-        .bind(USAGE_DAYS_KEPT)
+        .bind(days)
         .bind(FORGOTTEN_AT_ONCE)
         .execute(&mut **tx)
         .await?;

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use trunkline_blobs::Media;
 use trunkline_db::{Database, PollInterval, Signal};
 use trunkline_gateway::Services;
+use trunkline_ledger::partitions;
 use trunkline_mail::MailWorker;
 use trunkline_payments::Payments;
 
@@ -42,6 +43,8 @@ pub struct Retention {
     /// What was sent to the vendor of a video, after its verdict.
     pub prompts: Duration,
     pub media: Duration,
+    /// Days of the usage log and of its sums.
+    pub usage_days: i32,
 }
 
 /// What one run of a job came to.
@@ -79,6 +82,7 @@ impl Default for Retention {
         Self {
             prompts: week,
             media: week,
+            usage_days: partitions::USAGE_DAYS_KEPT,
         }
     }
 }
@@ -157,10 +161,12 @@ mod tests {
 
     // covers: D-5-17
     #[test]
-    fn prompts_and_media_are_kept_for_seven_days_unless_the_operator_says_otherwise() {
+    fn prompts_and_media_are_kept_for_seven_days_and_usage_for_400_unless_the_operator_says_otherwise()
+     {
         let retention = Retention::default();
         assert_eq!(retention.prompts, Duration::from_secs(604_800));
         assert_eq!(retention.media, Duration::from_secs(604_800));
+        assert_eq!(retention.usage_days, 400);
     }
 
     fn job(wake: Option<Wake>) -> Job {

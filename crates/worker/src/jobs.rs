@@ -16,6 +16,7 @@ mod payment_reconciliation;
 mod prompt_retention;
 mod stored_response_retention;
 mod trial_expiry;
+mod usage_retention;
 mod video_tasks;
 mod webhook_delivery;
 mod webhook_maintenance;
@@ -157,6 +158,12 @@ const JOBS: &[Job] = &[
         period: Duration::from_secs(600),
         wake: None,
         run: |context| Box::pin(media_retention::run(context)),
+    },
+    Job {
+        name: "usage_retention",
+        period: Duration::from_secs(3_600),
+        wake: None,
+        run: |context| Box::pin(usage_retention::run(context)),
     },
 ];
 

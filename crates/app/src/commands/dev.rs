@@ -24,7 +24,6 @@ use trunkline_blobs::{MediaSettings, Place};
 use trunkline_console::{ConsoleSettings, Mode};
 use trunkline_db::{Database, PoolSettings, Role, SystemClock, connect};
 use trunkline_edge::listener::EdgeSettings;
-use trunkline_edge::settings::AcceptSettings;
 use trunkline_edge::state::CompletedCall;
 use trunkline_gateway::{Services, Settings, VideoSettings};
 use trunkline_keyring::{Document, FileSource, Keyring, SystemRandom};
@@ -248,11 +247,9 @@ fn settings(config: &Config, is_simulated: bool) -> Settings {
         generation: config.studio.clone(),
         events: config.events.settings.clone(),
         webhooks: config.webhooks.clone(),
-        accept: AcceptSettings {
-            limits: config.limits.clone(),
-            max_buffered_bytes: config.edge.half_memory,
-            ..AcceptSettings::default()
-        },
+        stream_idle: config.edge.calls.stream_idle,
+        whole_wait: config.edge.calls.whole_wait,
+        accept: super::serve::accept(config),
         ..Settings::default()
     }
 }

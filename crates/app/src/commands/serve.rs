@@ -14,7 +14,6 @@ use trunkline_edge::telemetry::TelemetrySettings;
 use trunkline_gateway::Settings;
 use trunkline_limits::RedisSettings;
 use trunkline_upstream::safe_fetch::is_public_url;
-use trunkline_worker::Retention;
 
 use super::{channel, database, keyring};
 use crate::cli::ServeArguments;
@@ -187,17 +186,12 @@ fn plan(
             read_on: config.leaving.read_on,
             read_on_usd: config.leaving.read_on_usd,
             cancelled_input_usd: config.leaving.cancelled_input,
-            accept: AcceptSettings {
-                limits: config.limits.clone(),
-                max_buffered_bytes: config.edge.half_memory,
-                ..AcceptSettings::default()
-            },
+            stream_idle: config.edge.calls.stream_idle,
+            whole_wait: config.edge.calls.whole_wait,
+            accept: accept(config),
             ..Settings::default()
         },
-        retention: Retention {
-            media: config.keep_media,
-            ..Retention::default()
-        },
+        retention: config.retention,
         sockets: Vec::new(),
         edge: config.edge.listen,
         edge_settings: EdgeSettings {
@@ -216,6 +210,17 @@ fn plan(
         nats: nats(config),
         redis: redis(config),
     })
+}
+
+/// How calls are accepted.
+pub(super) fn accept(config: &Config) -> AcceptSettings {
+    AcceptSettings {
+        limits: config.limits.clone(),
+        max_buffered_bytes: config.edge.half_memory,
+        max_body_bytes: config.edge.calls.max_body_bytes,
+        account_share: config.edge.calls.account_share,
+        ..AcceptSettings::default()
+    }
 }
 
 /// The database under the role of the console.

@@ -13,7 +13,7 @@ use trunkline_upstream::Roots;
 use super::collector;
 use super::explain;
 use super::layers::Layers;
-use super::raw::{RawDatabase, RawEdge, RawKeyring, RawTelemetry};
+use super::raw::{RawDatabase, RawEdge, RawKeyring, RawTelemetry, RawUpstream};
 use super::{Config, Console, Database, DrainTimes, Edge, Finding, KeyringPlace, Roles, Telemetry};
 use crate::files;
 
@@ -48,7 +48,7 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
         layers,
         findings: Vec::new(),
     };
-    let edge = check.edge(&raw.edge);
+    let edge = check.edge(&raw.edge, &raw.upstream);
     let console = check.console(&raw.console, edge.as_ref());
     let admin_listen = check.address("admin.listen", &raw.admin.listen);
     check.admin_apart(admin_listen, edge.as_ref(), console.as_ref());
@@ -59,12 +59,11 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let folder = raw.providers.folder;
     let extra_roots = check.extra_roots(&raw.upstream.extra_roots);
     let telemetry = check.telemetry(&raw.telemetry);
-    let media = check.media(raw.media);
+    let media = check.media(raw.media, &raw.retention);
     let fetch = extra_roots
         .as_ref()
         .and_then(|roots| check.fetch(&raw.fetch, roots));
-    let video = check.video(&raw.video);
-    let social = check.social(raw.social);
+    let (video, social) = (check.video(&raw.video), check.social(raw.social));
     let studio = check.uploads(raw.uploads);
     let mail = check.mail(&raw.mail, &raw.upstream.extra_roots);
     let stripe = check.payments(&raw.payments);
@@ -75,10 +74,10 @@ pub(super) fn config(layers: &Layers) -> Result<Config, Vec<Finding>> {
     let (redis, limits) = (check.redis(&raw.redis), check.limits(&raw.limits));
     let (leaving, drain_times) = (check.leaving(&raw.limits), check.drain_times(&raw.edge));
     let whole = (|| {
-        let ((media, keep_media), (probes, guardrail)) = (media?, calls?);
+        let ((media, retention), (probes, guardrail)) = (media?, calls?);
         Some(Config {
             media,
-            keep_media,
+            retention,
             fetch: fetch?,
             video: video?,
             social: social?,
@@ -188,7 +187,7 @@ impl Check<'_> {
         self.take(key, parsed)
     }
 
-    fn edge(&mut self, raw: &RawEdge) -> Option<Edge> {
+    fn edge(&mut self, raw: &RawEdge, upstream: &RawUpstream) -> Option<Edge> {
         let listen = self.address("edge.listen", &raw.listen);
         let public_url = self.public_url(&raw.public_url, listen);
         let mut trusted_proxies = Vec::new();
@@ -211,8 +210,10 @@ impl Check<'_> {
         };
         let memory = in_range(raw.memory_mb, MIN_MEMORY_MB, MAX_MEMORY_MB);
         let memory = self.take("edge.memory_mb", memory)?;
+        let calls = self.call_bounds(raw, upstream)?;
         Some(Edge {
             tls,
+            calls,
             half_memory: usize::try_from(memory.saturating_mul(500_000)).ok()?,
             hide_unserved_models: raw.hide_unserved_models,
             listen: listen?,

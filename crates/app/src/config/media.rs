@@ -7,26 +7,28 @@ use trunkline_blobs::{DEFAULT_TIME_LIMIT, MediaSettings, Place, S3Settings};
 use trunkline_gateway::VideoSettings;
 use trunkline_upstream::Roots;
 use trunkline_upstream::safe_fetch::{Network, SafeFetchSettings};
+use trunkline_worker::Retention;
 
 use super::check::{Check, in_range};
-use super::raw::{RawFetch, RawMedia, RawVideo};
+use super::raw::{RawFetch, RawMedia, RawRetention, RawVideo};
 
 /// Largest budget that can be set, in units of 1,000,000,000 bytes.
 const MAX_BUDGET_GB: i64 = 1_000_000;
 const GB: u64 = 1_000_000_000;
-const MAX_KEEP_DAYS: i64 = 3_650;
-const DAY_SECONDS: u64 = 86_400;
 /// Longest times of video tasks that can be set: a week, and an hour for one call.
 const MAX_SECONDS: i64 = 604_800;
 const MAX_CALL_MS: i64 = 3_600_000;
 
 impl Check<'_> {
-    /// Where files lie, and how long they are kept.
-    pub(super) fn media(&mut self, raw: RawMedia) -> Option<(MediaSettings, Duration)> {
+    /// Where files lie, and how long they and the rest are kept.
+    pub(super) fn media(
+        &mut self,
+        raw: RawMedia,
+        kept: &RawRetention,
+    ) -> Option<(MediaSettings, Retention)> {
         let budget = in_range(raw.budget_gb, 0, MAX_BUDGET_GB);
         let budget = self.take("media.budget_gb", budget)?;
-        let days = in_range(raw.keep_days, 1, MAX_KEEP_DAYS);
-        let days = self.take("media.keep_days", days)?;
+        let retention = self.retention(kept, raw.keep_days)?;
         let place = if raw.s3_bucket.is_empty() {
             if raw.directory.is_empty() {
                 let problem = "must be set, or media.s3_bucket: finished videos lie there";
@@ -56,10 +58,7 @@ impl Check<'_> {
             place,
             budget_bytes: (budget > 0).then(|| budget.saturating_mul(GB)),
         };
-        Some((
-            settings,
-            Duration::from_secs(days.saturating_mul(DAY_SECONDS)),
-        ))
+        Some((settings, retention))
     }
 
     /// What addresses of customers may lead to.

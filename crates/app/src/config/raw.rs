@@ -17,6 +17,7 @@ pub(super) struct RawConfig {
     pub(super) upstream: RawUpstream,
     pub(super) telemetry: RawTelemetry,
     pub(super) media: RawMedia,
+    pub(super) retention: RawRetention,
     pub(super) fetch: RawFetch,
     pub(super) video: RawVideo,
     pub(super) social: RawSocial,
@@ -40,6 +41,8 @@ pub(super) struct RawEdge {
     pub(super) public_url: String,
     pub(super) trusted_proxies: Vec<String>,
     pub(super) memory_mb: i64,
+    pub(super) account_share: i64,
+    pub(super) max_body_bytes: i64,
     pub(super) hide_unserved_models: bool,
     pub(super) drain_seconds: i64,
     pub(super) notice_seconds: i64,
@@ -127,6 +130,15 @@ pub(super) struct RawProviders {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawUpstream {
     pub(super) extra_roots: String,
+    pub(super) stream_idle_seconds: i64,
+    pub(super) whole_call_seconds: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawRetention {
+    pub(super) usage_days: i64,
+    pub(super) prompt_days: i64,
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,5 +1,6 @@
 //! The configuration as operators write it.
 
+mod bounds;
 mod console;
 mod defaults;
 mod engines;
@@ -119,6 +120,12 @@ fn every_key_can_be_overridden_by_the_environment() {
         ("providers.folder", "/etc/p"),
         ("upstream.extra_roots", "/nowhere"),
         ("edge.memory_mb", "222"),
+        ("edge.account_share", "41"),
+        ("edge.max_body_bytes", "42000"),
+        ("upstream.stream_idle_seconds", "43"),
+        ("upstream.whole_call_seconds", "44"),
+        ("retention.usage_days", "45"),
+        ("retention.prompt_days", "46"),
         ("edge.hide_unserved_models", "false"),
         ("edge.drain_seconds", "11"),
         ("edge.notice_seconds", "26"),
@@ -282,7 +289,7 @@ fn every_key_can_be_overridden_by_the_environment() {
     assert_eq!(leaving.cancelled_input.to_string(), "0.31");
     assert_eq!(leaving.read_on.as_secs(), 32);
     assert_eq!(leaving.read_on_usd.to_string(), "0.33");
-    assert_eq!(config.keep_media.as_secs(), 14 * 86_400);
+    assert_eq!(config.retention.media.as_secs(), 14 * 86_400);
     assert!(matches!(config.media.place, Place::S3(_)));
     assert_eq!(
         config.providers_folder.as_deref(),
@@ -343,7 +350,7 @@ fn a_broken_configuration_is_explained_key_by_key() {
     let all = message.join("\n");
     assert!(
         all.contains("edge.colour")
-            && all.contains("[edge] has edge.drain_seconds, edge.hide_unserved_models"),
+            && all.contains("[edge] has edge.account_share, edge.drain_seconds"),
         "{all}"
     );
     assert!(
@@ -473,24 +480,4 @@ fn a_named_file_must_exist_and_be_toml() {
     assert!(problem(missing, "file").contains("No such file"));
     let message = problem(from_text("[edge]\nlisten = ", &[]), "file");
     assert!(message.contains("line 2 is not TOML"), "{message}");
-}
-
-// covers: D-5-04
-#[test]
-fn an_upload_may_have_two_gigabytes_and_its_folder_must_be_there() {
-    let studio = from_text("", &[]).unwrap().studio;
-    assert_eq!(studio.max_upload_bytes, 2_000_000_000);
-    assert!(studio.upload_folder.is_dir());
-    let message = problem(
-        from_text("[uploads]\nfolder = \"/nowhere/at/all\"", &[]),
-        "uploads.folder",
-    );
-    assert!(message.contains("no folder"), "{message}");
-    for key in ["max_bytes", "max_on_disk_bytes"] {
-        let message = problem(
-            from_text(&format!("[uploads]\n{key} = 0"), &[]),
-            &format!("uploads.{key}"),
-        );
-        assert!(message.contains("must be from"), "{message}");
-    }
 }

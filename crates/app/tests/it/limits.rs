@@ -1,8 +1,100 @@
-//! Limits at the command line: of accounts, of models and platforms.
+//! Limits at the command line: of accounts, of models and platforms; and defaults that the configuration overrides.
 
-use serde_json::json;
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::process::Command;
 
 use crate::admin_cli::AdminCli;
+use crate::dev::{DEV, Dev, TRUNKLINE};
+use crate::sdk::customer::{Sent, send_bytes};
+
+/// Everything that a customer meets at once, far below its default.
+const LOW: &str = "[limits]
+requests_per_minute = 8
+[edge]
+max_body_bytes = 20000
+[upstream]
+stream_idle_seconds = 1
+whole_call_seconds = 2
+[uploads]
+max_bytes = 3000
+";
+
+async fn post(dev: &Dev, path: &str, kind: &str, body: &[u8]) -> Sent {
+    let authorization = format!("Bearer {}", dev.text("key"));
+    let headers = [
+        ("authorization", authorization.as_str()),
+        ("content-type", kind),
+    ];
+    send_bytes("POST", &format!("{}{path}", dev.api()), &headers, body).await
+}
+
+async fn chat(dev: &Dev, prompt: &str, stream: bool) -> Sent {
+    let messages = json!([{ "role": "user", "content": prompt }]);
+    let body =
+        json!({ "model": "sim-fast", "messages": messages, "max_tokens": 50, "stream": stream });
+    let bytes = body.to_string();
+    post(
+        dev,
+        "/chat/completions",
+        "application/json",
+        bytes.as_bytes(),
+    )
+    .await
+}
+
+fn code(sent: &Sent) -> (u16, Value) {
+    (sent.status, sent.json()["error"]["code"].clone())
+}
+
+// covers: D-5-19
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_overrides_defaults_by_configuration_and_customers_meet_them() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(LOW.as_bytes()).unwrap();
+    let mut command = Command::new(TRUNKLINE);
+    command.args(DEV).arg(file.path());
+    let dev = Dev::started(command).await;
+
+    let hello = chat(&dev, "Hello [[tokens:2]]", false).await;
+    assert_eq!(hello.status, 200, "{}", hello.text());
+    let large = chat(&dev, &"a ".repeat(10_000), false).await;
+    assert_eq!(code(&large), (413, json!("request_too_large")));
+    let form = [
+        &b"--x\r\ncontent-disposition: form-data; name=\"model\"\r\n\r\nwhisper-1\r\n"[..],
+        b"--x\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\n",
+        &[0; 4_000],
+        b"\r\n--x--\r\n",
+    ];
+    let kind = "multipart/form-data; boundary=x";
+    let upload = post(&dev, "/audio/transcriptions", kind, &form.concat()).await;
+    assert_eq!(upload.status, 413, "{}", upload.text());
+
+    // Six minutes shorter than the defaults.
+    let began = Instant::now();
+    let slow = chat(&dev, "[[fault:hang_before_headers]]", false).await;
+    assert_eq!(slow.status, 504, "{}", slow.text());
+    let silent = chat(&dev, "[[tokens:20]] [[fault:hang_mid_stream:3]]", true).await;
+    assert!(
+        silent.text().contains("upstream_timeout"),
+        "{}",
+        silent.text()
+    );
+    assert!(
+        began.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        began.elapsed()
+    );
+
+    let mut statuses = Vec::new();
+    for _ in 0..9 {
+        statuses.push(chat(&dev, "Hello [[tokens:2]]", false).await.status);
+    }
+    assert_eq!(statuses.last(), Some(&429), "{statuses:?}");
+    dev.end().await;
+}
 
 #[tokio::test]
 async fn limits_are_set_listed_and_removed_and_wrong_ones_are_explained() {

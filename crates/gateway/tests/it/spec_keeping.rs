@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use trunkline_gateway::Settings;
+use trunkline_ledger::{partitions, usage_report};
 use trunkline_store::tasks;
 
 use crate::test_gateway::{TestGateway, ask};
@@ -32,6 +33,35 @@ async fn the_prompt_of_a_task_is_gone_a_week_after_its_verdict_and_not_before() 
     assert_eq!(purge().await, 1, "the one that has ended");
     assert_eq!(column(&harness, &over, "sent IS NULL").await, "true");
     assert_eq!(column(&harness, &waiting, "sent IS NOT NULL").await, "true");
+}
+
+// covers: D-5-14
+#[tokio::test]
+async fn a_call_is_in_the_usage_log_for_400_days_and_then_its_partition_is_dropped() {
+    const DAY: i64 = 86_400;
+    let harness = TestGateway::new().await;
+    let got = harness.chat(&ask("Hello [[tokens:10]]")).await;
+    assert_eq!(got.status, 200, "{}", got.text());
+    let left = harness.posted_at_rest().await;
+    let path = format!("/v1/usage/{}", got.id());
+    let partition = "SELECT count(*)::text FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+         WHERE i.inhparent = 'ledger.usage'::regclass
+             AND to_date(right(c.relname, 8), 'YYYYMMDD') < (app.now() AT TIME ZONE 'UTC')::date - 400";
+    let days = partitions::USAGE_DAYS_KEPT;
+    assert_eq!(days, 400);
+    usage_report::sum_up(&harness.data).await.unwrap();
+    harness.db.shift_clock(400 * DAY).await;
+    partitions::ensure(&harness.data).await.unwrap();
+    partitions::drop_usage(&harness.data, days).await.unwrap();
+    assert_eq!(harness.get(&path).await.status, 200, "400 days later");
+    harness.db.shift_clock(DAY).await;
+    assert_ne!(harness.db.ask(partition).await, ["0"]);
+    partitions::drop_usage(&harness.data, days).await.unwrap();
+    assert_eq!(harness.db.ask(partition).await, ["0"]);
+    assert_eq!(harness.get(&path).await.status, 404, "a day later");
+    partitions::ensure(&harness.data).await.unwrap();
+    assert_eq!(harness.posted_at_rest().await, left, "the accounting stays");
+    harness.audit_but_for_the_clock().await;
 }
 
 // covers: D-7-MON-05

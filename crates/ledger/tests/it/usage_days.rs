@@ -8,10 +8,12 @@ use trunkline_ledger::usage_report::{
     self, CallsQuery, Grouping, Report, ReportRow, UsageFilter, UtcDay,
 };
 use trunkline_ledger::{
-    Answer, Ledger, Op, Outcome, RefundAnswer, RefundKind, SettleAnswer, partitions, run_in,
+    Answer, Ledger, Op, Outcome, RefundAnswer, RefundKind, SettleAnswer, partitions, run_in, usage,
 };
-use trunkline_testkit::random_bytes;
-use trunkline_types::{AccountId, Face, KeyId, Money, RequestId, Side, Units};
+use trunkline_testkit::{SystemClock, random_bytes};
+use trunkline_types::{
+    AccountId, Clock as _, Face, KeyId, Money, RequestId, Side, Timestamp, Units,
+};
 
 use crate::test_ledger::{TestLedger, refund, request, reserve, settle, void};
 
@@ -267,23 +269,36 @@ async fn a_call_counts_on_the_utc_day_of_its_settlement_and_a_refund_on_its_own(
 }
 
 #[tokio::test]
-async fn four_hundred_days_are_kept_and_shown_and_older_ones_are_forgotten() {
+async fn four_hundred_days_are_kept_and_shown_and_older_ones_are_dropped() {
     const DAY: i64 = 86_400;
     let harness = TestLedger::new().await;
     let account = harness.account(1_000, 0).await;
     let (ledger, _tasks) = harness.ledger("n1").await;
     let first = usage_report::today(&harness.data).await.unwrap();
-    let charge = async || {
-        let call = request();
+    let held = async |days: i64| {
+        let now = SystemClock.now().micros() + days * DAY * 1_000_000;
+        let call = RequestId::new(Timestamp::from_micros(now), random_bytes());
         ledger.reserve(reserve(call, account, 10)).await.unwrap();
-        ledger.settle(settle(call, account, 10)).await.unwrap();
-        usage_report::sum_up(&harness.data).await.unwrap();
+        call
     };
-    charge().await;
-    for days in [200, 199] {
+    let charge = async |days: i64| {
+        let call = held(days).await;
+        ledger.settle(settle(call, account, 10)).await.unwrap();
+        call
+    };
+    let oldest = charge(0).await;
+    let later = async |days: i64| {
         harness.db.shift_clock(days * DAY).await;
-        charge().await;
-    }
+        partitions::ensure(&harness.data).await.unwrap();
+    };
+    later(200).await;
+    let middle = charge(200).await;
+    later(199).await;
+    charge(399).await;
+    let drop_usage = async || {
+        let dropped = partitions::drop_usage(&harness.data, partitions::USAGE_DAYS_KEPT).await;
+        dropped.unwrap();
+    };
     let by_day = Grouping {
         day: true,
         ..Grouping::default()
@@ -291,30 +306,47 @@ async fn four_hundred_days_are_kept_and_shown_and_older_ones_are_forgotten() {
     let mut all = seen(&harness, account).await;
     all.from = first;
     assert_eq!(all.from.days_to(all.to), 400);
-    assert_eq!(read(&harness, &all, by_day).await.lines.len(), 3);
+    let lines = async || read(&harness, &all, by_day).await.lines;
+    let log = async |call: RequestId| {
+        let found = usage::find(&harness.data, account, call).await;
+        found.unwrap().is_some()
+    };
     harness.db.shift_clock(DAY).await;
-    partitions::ensure(&harness.data).await.unwrap();
+    drop_usage().await;
     assert_eq!(
-        read(&harness, &all, by_day).await.lines.len(),
+        lines().await.len(),
         3,
         "400 days later the first is still there"
     );
     harness.db.shift_clock(DAY).await;
-    partitions::ensure(&harness.data).await.unwrap();
-    let left = read(&harness, &all, by_day).await.lines;
+    drop_usage().await;
+    assert!(log(oldest).await, "a day whose calls are not summed stays");
+    usage_report::sum_up(&harness.data).await.unwrap();
+    drop_usage().await;
+    assert!(!log(oldest).await);
+    let left = lines().await;
     assert_eq!(left.len(), 2);
     assert!(left.iter().all(|line| line.group_key.day > first));
+    assert_eq!(harness.wallets(account).await, [970, 0, 0, 0]);
+    partitions::ensure(&harness.data).await.unwrap();
     harness.audit().await;
     let mut session = harness.data.session().await.unwrap();
-    let young = sqlx::query(
-        "SELECT ledger.purge_usage_days((app.now() AT TIME ZONE 'UTC')::date - 399, 10)",
+    let forgotten: i32 = sqlx::query_scalar(
+        "SELECT ledger.purge_usage_days((app.now() AT TIME ZONE 'UTC')::date, 10)",
     )
-    .execute(&mut *session)
-    .await;
-    assert!(
-        young.is_err(),
-        "what is kept cannot be forgotten by mistake"
+    .fetch_one(&mut *session)
+    .await
+    .unwrap();
+    assert_eq!(
+        forgotten, 0,
+        "no sum of a day is forgotten before its calls"
     );
+    let young = partitions::drop_usage(&harness.data, partitions::MIN_USAGE_DAYS_KEPT - 1).await;
+    assert!(young.is_err(), "what is kept cannot be dropped by mistake");
+    held(200).await;
+    harness.db.shift_clock(300 * DAY).await;
+    drop_usage().await;
+    assert!(log(middle).await, "a day with an open hold stays");
 }
 
 #[tokio::test]
