@@ -114,6 +114,11 @@ corpus-update:
     UPDATE=1 cargo nextest run --locked -p trunkline-wire --test it -E 'test(pairs::snapshots::)'
     git status --short crates/wire/tests/corpus
 
+# What opencode and the vendors' SDKs send, recorded anew for the tests of the field lists; needs a built executable.
+record-clients:
+    python3 scripts/record_clients.py
+    git status --short crates/wire/tests/fixtures/clients
+
 # The matrix of what survives a translation, written into docs/guide/formats.md.
 formats:
     UPDATE=1 cargo nextest run --locked -p trunkline-wire --test it -E 'test(the_page_holds)'
