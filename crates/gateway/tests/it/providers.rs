@@ -95,6 +95,9 @@ async fn a_provider_is_added_by_one_file_and_one_folder() {
     let [name] = added[..] else {
         panic!("the page's example is one provider, not {added:?}");
     };
+    let file = fs::read(example.join(format!("{name}.toml"))).unwrap();
+    let lines = String::from_utf8(file).unwrap().lines().count();
+    assert!(lines < 40, "{lines} lines");
     let harness = TestGateway::build(TestOptions {
         providers: example.clone(),
         ..TestOptions::default()
