@@ -117,8 +117,7 @@ impl Node {
     /// because a second one was started by mistake.
     pub(crate) async fn start(plan: NodeConfig) -> anyhow::Result<Self> {
         let proxies = plan.edge_settings.trusted_proxies.clone();
-        let configured = plan.addresses();
-        let listeners = Listeners::bind(configured, plan.edge_settings, plan.sockets).await?;
+        let listeners = Listeners::bind(plan.addresses(), plan.edge_settings, plan.sockets).await?;
         let addresses = listeners.addresses()?;
         let mut settings = open::with_port(plan.settings, plan.edge, addresses.edge);
         let (data, configured, bound) = (plan.data, plan.console, addresses.console);
@@ -128,7 +127,7 @@ impl Node {
         let client = Client::with_roots(CONNECT_TIMEOUT, &plan.extra_roots)?;
         let (telemetry, traces) = open::traces(plan.telemetry, &client);
         let (limits, keeper) = open::limits(plan.redis)?;
-        let media = open::media(&plan.media).await?;
+        let media = open::media(&plan.media, &data, &plan.keyring, &plan.name).await?;
         let gateway = Services::new(ServicesConfig {
             fetcher: SafeFetcher::new(plan.fetch)?,
             media: media.clone(),

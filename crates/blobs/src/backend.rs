@@ -18,7 +18,7 @@ use object_store::{
 
 use crate::error::cut;
 use crate::http_client::HttpConnector;
-use crate::metadata::{MAX_METADATA_BYTES, METADATA_ENDING, Metadata};
+use crate::metadata::{MAX_METADATA_BYTES, METADATA_ENDING, Stored};
 use crate::{MediaError, ObjectPath, Place, S3Settings};
 
 /// Retries: enough for a server that restarts; a longer outage is reported.
@@ -153,12 +153,12 @@ impl Backend {
         path: &ObjectPath,
         bytes: u64,
         attributes: &Attributes,
-    ) -> Result<Metadata, MediaError> {
-        if let Some(metadata) = Metadata::from_attributes(bytes, attributes)? {
-            return Ok(metadata);
+    ) -> Result<Stored, MediaError> {
+        if let Some(stored) = Stored::from_attributes(bytes, attributes)? {
+            return Ok(stored);
         }
         match self.read_small(&sidecar_of(path), MAX_METADATA_BYTES).await {
-            Ok(sidecar) => Metadata::from_sidecar(bytes, &sidecar),
+            Ok(sidecar) => Stored::from_sidecar(bytes, &sidecar),
             Err(MediaError::NotFound) => Err(MediaError::Damaged),
             Err(error) => Err(error),
         }

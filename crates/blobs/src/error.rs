@@ -30,9 +30,12 @@ pub enum MediaError {
     Away { message: String },
     #[error("the media store did not answer within {} ms", time_limit.as_millis())]
     TooSlow { time_limit: Duration },
-    /// The metadata of an object is missing or does not match it.
+    /// The metadata of an object is missing or does not match it, or its content does not open.
     #[error("the object's metadata is missing or does not fit it")]
     Damaged,
+    /// It is sealed and the keys are not here, or the keys do not seal.
+    #[error("the object cannot be sealed or opened: its keys are missing")]
+    Unsealable,
     /// Settings that cannot be used.
     #[error("the media store cannot be opened: {message}")]
     Settings {

@@ -3,8 +3,8 @@
 //! Writes are streamed, hashed and limited; reads are streams of the whole object or a range. Names start with the
 //! day, so that retention works on whole days. Signed links are here too.
 //!
-//! This crate must not know: the environment, the keyring (the implementation of [`LinkKeys`] signs links), the
-//! database, the customers' HTTP API, or the current time.
+//! This crate must not know: the environment, the keyring (the implementation of [`LinkKeys`] signs links, that of
+//! [`ObjectSeal`] seals content), the database, the customers' HTTP API, or the current time.
 #![cfg_attr(
     not(test),
     deny(
@@ -29,6 +29,7 @@ mod path;
 mod put;
 mod range;
 mod retention;
+mod seal;
 mod settings;
 mod upload;
 
@@ -44,4 +45,5 @@ pub use path::{ObjectPath, PATH_RANDOM_BYTES, PathError, TASK_CHARACTERS, TaskPa
 pub use put::PART_BYTES;
 pub use range::{MAX_RANGE_CHARACTERS, RangeAnswer, if_range_holds, read_range};
 pub use retention::{MAX_SWEPT, Swept};
+pub use seal::{ObjectSeal, SALT_BYTES, SealedPiece};
 pub use settings::{DEFAULT_KEPT, DEFAULT_TIME_LIMIT, MediaSettings, Place, S3Settings};

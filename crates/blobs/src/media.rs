@@ -12,7 +12,9 @@ use tokio::sync::Mutex;
 
 use crate::backend::{Backend, location_of, sidecar_of};
 use crate::budget::Budget;
-use crate::{MediaError, MediaSettings, Metadata, ObjectPath};
+use crate::metadata::Stored;
+use crate::seal::Opening;
+use crate::{MediaError, MediaSettings, Metadata, ObjectPath, ObjectSeal};
 
 /// The content of a put, streamed.
 pub type Source<'a> = BoxStream<'a, io::Result<Bytes>>;
@@ -22,6 +24,8 @@ pub type Source<'a> = BoxStream<'a, io::Result<Bytes>>;
 pub struct Media {
     backend: Arc<Backend>,
     budget: Budget,
+    /// What new objects are sealed with; none to store them as they are.
+    seal: Option<Arc<dyn ObjectSeal>>,
     /// Held while an object is deleted and its bytes are released: concurrent deletes of one object would release
     /// them twice.
     deleting: Arc<Mutex<()>>,
@@ -51,16 +55,33 @@ impl Media {
         Ok(Self {
             backend: Arc::new(backend),
             budget: Budget::new(settings.budget_bytes, used),
+            seal: None,
             deleting: Arc::default(),
         })
     }
 
+    /// The same store, sealing what it writes. Objects that were written before are read as they are.
+    #[must_use]
+    pub fn sealed(self, seal: Arc<dyn ObjectSeal>) -> Self {
+        Self {
+            seal: Some(seal),
+            ..self
+        }
+    }
+
     /// Length, hash and content type of an object.
     pub async fn head(&self, path: &ObjectPath) -> Result<Metadata, MediaError> {
+        let (stored, _) = self.look(path).await?;
+        Ok(stored.metadata)
+    }
+
+    /// How an object is stored, and in how many bytes.
+    async fn look(&self, path: &ObjectPath) -> Result<(Stored, u64), MediaError> {
         let options = GetOptions::new().with_head(true);
         let found = self.backend.get(&location_of(path), options).await?;
         let (bytes, attributes) = (found.meta.size, &found.attributes);
-        self.backend.metadata(path, bytes, attributes).await
+        let stored = self.backend.metadata(path, bytes, attributes).await?;
+        Ok((stored, bytes))
     }
 
     /// An object, or a range of it as [`crate::read_range`] gives it.
@@ -72,6 +93,16 @@ impl Media {
         if range.as_ref().is_some_and(Range::is_empty) {
             return Err(MediaError::RangeOutside);
         }
+        // A store that seals nothing has nothing sealed, and needs no look before.
+        if let Some(seal) = &self.seal {
+            let (stored, bytes) = self.look(path).await?;
+            if let Some(salt) = stored.salt {
+                let metadata = stored.metadata;
+                let range = range.unwrap_or(0..metadata.bytes);
+                let opening = Opening::new(seal, path.to_string(), salt, range, metadata.bytes);
+                return self.get_sealed(path, metadata, opening, bytes).await;
+            }
+        }
         let options = GetOptions::new().with_range(range.clone());
         let found = match self.backend.get(&location_of(path), options).await {
             Ok(found) => found,
@@ -82,11 +113,36 @@ impl Media {
             return Err(MediaError::RangeOutside);
         }
         let (bytes, attributes) = (found.meta.size, &found.attributes);
-        let metadata = self.backend.metadata(path, bytes, attributes).await?;
+        let stored = self.backend.metadata(path, bytes, attributes).await?;
+        if stored.salt.is_some() {
+            return Err(MediaError::Unsealable);
+        }
         Ok(Fetched {
-            metadata,
+            metadata: stored.metadata,
             range: found.range.clone(),
             stream: paced(Arc::clone(&self.backend), found.into_stream()),
+        })
+    }
+
+    /// A part of a sealed object.
+    async fn get_sealed(
+        &self,
+        path: &ObjectPath,
+        metadata: Metadata,
+        opening: Opening,
+        stored: u64,
+    ) -> Result<Fetched, MediaError> {
+        let range = opening.range();
+        if range.end > metadata.bytes {
+            return Err(MediaError::RangeOutside);
+        }
+        let options = GetOptions::new().with_range(Some(opening.stored(stored)));
+        let found = self.backend.get(&location_of(path), options).await?;
+        let body = paced(Arc::clone(&self.backend), found.into_stream());
+        Ok(Fetched {
+            metadata,
+            range,
+            stream: opening.read(body),
         })
     }
 
@@ -113,6 +169,10 @@ impl Media {
 
     pub(crate) fn backend(&self) -> &Backend {
         &self.backend
+    }
+
+    pub(crate) const fn seal(&self) -> Option<&Arc<dyn ObjectSeal>> {
+        self.seal.as_ref()
     }
 
     pub(crate) const fn budget(&self) -> &Budget {

@@ -9,6 +9,7 @@ use object_store::{Attribute, Attributes};
 use serde::{Deserialize, Serialize};
 
 use crate::path::{hex, read_hex};
+use crate::seal::{SALT_BYTES, content_bytes};
 use crate::{ContentType, MediaError};
 
 /// Largest sidecar that is read; a real one has less than 300 bytes.
@@ -18,6 +19,10 @@ pub(crate) const METADATA_ENDING: &str = ".metadata";
 
 const SHA256_BYTES: usize = 32;
 const SHA256_ATTRIBUTE: Attribute = Attribute::Metadata(std::borrow::Cow::Borrowed("sha256"));
+/// The hash of a sealed object has another name: who does not know of sealing must not serve what is stored.
+const SEALED_SHA256_ATTRIBUTE: Attribute =
+    Attribute::Metadata(std::borrow::Cow::Borrowed("sealed-sha256"));
+const SALT_ATTRIBUTE: Attribute = Attribute::Metadata(std::borrow::Cow::Borrowed("salt"));
 
 /// The metadata of a stored object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,12 +34,22 @@ pub struct Metadata {
     pub content_type: ContentType,
 }
 
+/// The same with how it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) metadata: Metadata,
+    /// None for an object that is not sealed.
+    pub(crate) salt: Option<[u8; SALT_BYTES]>,
+}
+
 /// The sidecar's JSON.
 #[derive(Serialize, Deserialize)]
 struct Written {
     bytes: u64,
     sha256: String,
     content_type: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    salt: Option<String>,
 }
 
 // === impl Metadata ===
@@ -51,43 +66,84 @@ impl Metadata {
     pub fn sha256_hex(&self) -> String {
         hex(&self.sha256)
     }
+}
 
+// === impl Stored ===
+
+impl Stored {
     /// The attributes of an object that goes to S3 in one request.
     pub(crate) fn attributes(&self) -> Attributes {
-        let mut attributes = content_type_alone(&self.content_type);
-        attributes.insert(SHA256_ATTRIBUTE, self.sha256_hex().into());
+        let metadata = &self.metadata;
+        let mut attributes = content_type_alone(&metadata.content_type);
+        let sha256 = metadata.sha256_hex().into();
+        match &self.salt {
+            None => attributes.insert(SHA256_ATTRIBUTE, sha256),
+            Some(salt) => {
+                attributes.insert(SALT_ATTRIBUTE, hex(salt).into());
+                attributes.insert(SEALED_SHA256_ATTRIBUTE, sha256)
+            }
+        };
         attributes
     }
 
-    /// Parses attributes. None without a hash: then there is a sidecar.
+    /// Parses the attributes of an object of so many stored bytes. None without a hash: then there is a sidecar.
     pub(crate) fn from_attributes(
-        bytes: u64,
+        stored: u64,
         attributes: &Attributes,
     ) -> Result<Option<Self>, MediaError> {
+        let content_type = attributes.get(&Attribute::ContentType);
+        let content_type = || content_type.ok_or(MediaError::Damaged);
+        if let Some(sha256) = attributes.get(&SEALED_SHA256_ATTRIBUTE) {
+            let salt = attributes.get(&SALT_ATTRIBUTE);
+            let salt = salt.and_then(|salt| read_hex(salt));
+            return Ok(Some(Self {
+                metadata: read(length(stored, true)?, sha256, content_type()?)?,
+                salt: Some(salt.ok_or(MediaError::Damaged)?),
+            }));
+        }
         let Some(sha256) = attributes.get(&SHA256_ATTRIBUTE) else {
             return Ok(None);
         };
-        let content_type = attributes.get(&Attribute::ContentType);
-        let content_type = content_type.ok_or(MediaError::Damaged)?;
-        read(bytes, sha256, content_type).map(Some)
+        Ok(Some(Self {
+            metadata: read(stored, sha256, content_type()?)?,
+            salt: None,
+        }))
     }
 
     pub(crate) fn to_sidecar(&self) -> Result<Vec<u8>, MediaError> {
+        let metadata = &self.metadata;
         let written = Written {
-            bytes: self.bytes,
-            sha256: self.sha256_hex(),
-            content_type: self.content_type.as_str().to_owned(),
+            bytes: metadata.bytes,
+            sha256: metadata.sha256_hex(),
+            content_type: metadata.content_type.as_str().to_owned(),
+            salt: self.salt.map(|salt| hex(&salt)),
         };
         serde_json::to_vec(&written).map_err(|_| MediaError::Damaged)
     }
 
     /// Parses a sidecar; the object must have its length.
-    pub(crate) fn from_sidecar(bytes: u64, sidecar: &[u8]) -> Result<Self, MediaError> {
+    pub(crate) fn from_sidecar(stored: u64, sidecar: &[u8]) -> Result<Self, MediaError> {
         let written: Written = serde_json::from_slice(sidecar).map_err(|_| MediaError::Damaged)?;
+        let bytes = length(stored, written.salt.is_some())?;
         if written.bytes != bytes {
             return Err(MediaError::Damaged);
         }
-        read(bytes, &written.sha256, &written.content_type)
+        let salt = match &written.salt {
+            None => None,
+            Some(salt) => Some(read_hex(salt).ok_or(MediaError::Damaged)?),
+        };
+        Ok(Self {
+            metadata: read(bytes, &written.sha256, &written.content_type)?,
+            salt,
+        })
+    }
+}
+
+/// The length of the content of an object of so many stored bytes.
+fn length(stored: u64, is_sealed: bool) -> Result<u64, MediaError> {
+    match is_sealed {
+        true => content_bytes(stored).ok_or(MediaError::Damaged),
+        false => Ok(stored),
     }
 }
 
@@ -113,22 +169,33 @@ fn read(bytes: u64, sha256: &str, content_type: &str) -> Result<Metadata, MediaE
 mod tests {
     use super::*;
 
-    fn sample() -> Metadata {
-        Metadata {
+    fn sample() -> Stored {
+        let metadata = Metadata {
             bytes: 5,
             sha256: [0x0f; SHA256_BYTES],
             content_type: ContentType::parse("audio/ogg; codecs=opus").unwrap(),
+        };
+        Stored {
+            metadata,
+            salt: None,
         }
     }
 
     #[test]
     fn facts_come_back_from_attributes_and_from_a_sidecar() {
-        let metadata = sample();
-        let read = Metadata::from_attributes(5, &metadata.attributes()).unwrap();
-        assert_eq!(read, Some(metadata.clone()));
-        let sidecar = metadata.to_sidecar().unwrap();
-        assert_eq!(Metadata::from_sidecar(5, &sidecar).unwrap(), metadata);
-        assert_eq!(metadata.etag(), format!("\"{}\"", "0f".repeat(32)));
+        let plain = sample();
+        let sealed = Stored {
+            salt: Some([7; SALT_BYTES]),
+            ..sample()
+        };
+        for (object, stored) in [(plain, 5), (sealed, 5 + 16)] {
+            let read = Stored::from_attributes(stored, &object.attributes()).unwrap();
+            assert_eq!(read, Some(object.clone()));
+            let sidecar = object.to_sidecar().unwrap();
+            assert_eq!(Stored::from_sidecar(stored, &sidecar).unwrap(), object);
+        }
+        let etag = sample().metadata.etag();
+        assert_eq!(etag, format!("\"{}\"", "0f".repeat(32)));
     }
 
     #[test]
@@ -146,10 +213,10 @@ mod tests {
                     .into_bytes(),
             ),
         ] {
-            let parsed = Metadata::from_sidecar(bytes, &text);
+            let parsed = Stored::from_sidecar(bytes, &text);
             assert!(matches!(parsed, Err(MediaError::Damaged)), "{parsed:?}");
         }
-        let no_hash = content_type_alone(&sample().content_type);
-        assert!(matches!(Metadata::from_attributes(5, &no_hash), Ok(None)));
+        let no_hash = content_type_alone(&sample().metadata.content_type);
+        assert!(matches!(Stored::from_attributes(5, &no_hash), Ok(None)));
     }
 }

@@ -10,20 +10,25 @@ use sha2::{Digest as _, Sha256};
 
 use crate::backend::{Backend, location_of, sidecar_of};
 use crate::budget::Taken;
+use crate::metadata::Stored;
+use crate::seal::Sealing;
 use crate::upload::Upload;
 use crate::{ContentType, Media, MediaError, Metadata, ObjectPath, PutError, Source};
 
 /// Bytes of a part. S3 wants 5 MiB at least, some servers want all parts but the last equal.
 pub const PART_BYTES: usize = 8 * 1_024 * 1_024;
 
-/// The 10,000 parts of an S3 upload; callers' limits are capped to it.
-const MAX_OBJECT_BYTES: u64 = 10_000 * 8 * 1_024 * 1_024;
+/// The 10,000 parts of an S3 upload, less what sealing adds; callers' limits are capped to it.
+const MAX_OBJECT_BYTES: u64 = 9_990 * 8 * 1_024 * 1_024;
 
 /// A running put, and what it has written to the store so far.
 struct Writing<'a> {
     backend: &'a Backend,
     path: &'a ObjectPath,
     content_type: &'a ContentType,
+    sealing: Option<Sealing>,
+    /// What is not written yet.
+    part: BytesMut,
     upload: Option<Upload>,
     has_sidecar: bool,
     may_be_there: bool,
@@ -46,6 +51,11 @@ impl Media {
             backend: self.backend(),
             path,
             content_type,
+            sealing: match self.seal() {
+                Some(seal) => Some(Sealing::begin(seal, path.to_string())?),
+                None => None,
+            },
+            part: BytesMut::new(),
             upload: None,
             has_sidecar: false,
             may_be_there: false,
@@ -87,31 +97,51 @@ impl Writing<'_> {
     ) -> Result<Metadata, PutError> {
         let mut hash = Sha256::new();
         let mut bytes = 0_u64;
-        let mut part = BytesMut::new();
         while let Some(chunk) = source.next().await {
-            let mut chunk = chunk.map_err(PutError::SourceBroke)?;
+            let chunk = chunk.map_err(PutError::SourceBroke)?;
             let more = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
             bytes = bytes.saturating_add(more);
             if bytes > limit_bytes {
                 return Err(PutError::TooLarge { limit_bytes });
             }
-            taken.more(more)?;
             hash.update(&chunk);
-            while !chunk.is_empty() {
-                let remaining = PART_BYTES.saturating_sub(part.len());
-                part.extend_from_slice(&chunk.split_to(remaining.min(chunk.len())));
-                if part.len() >= PART_BYTES {
-                    self.add_part(part.split().freeze()).await?;
-                }
-            }
+            let stored = match &mut self.sealing {
+                Some(sealing) => sealing.add(&chunk)?,
+                None => chunk,
+            };
+            self.write(stored, taken).await?;
+        }
+        if let Some(sealing) = &mut self.sealing {
+            let last = sealing.finish()?;
+            self.write(last, taken).await?;
         }
         let metadata = Metadata {
             bytes,
             sha256: hash.finalize().into(),
             content_type: self.content_type.clone(),
         };
-        self.finish(&metadata, part.freeze(), taken).await?;
-        Ok(metadata)
+        let stored = Stored {
+            metadata,
+            salt: self.sealing.as_ref().map(|sealing| sealing.salt),
+        };
+        let last = self.part.split().freeze();
+        self.finish(&stored, last, taken).await?;
+        Ok(stored.metadata)
+    }
+
+    /// Writes bytes as they are stored, by whole parts.
+    async fn write(&mut self, mut bytes: Bytes, taken: &mut Taken) -> Result<(), PutError> {
+        taken.more(u64::try_from(bytes.len()).unwrap_or(u64::MAX))?;
+        while !bytes.is_empty() {
+            let remaining = PART_BYTES.saturating_sub(self.part.len());
+            let fitting = bytes.split_to(remaining.min(bytes.len()));
+            self.part.extend_from_slice(&fitting);
+            if self.part.len() >= PART_BYTES {
+                let part = self.part.split().freeze();
+                self.add_part(part).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn add_part(&mut self, part: Bytes) -> Result<(), MediaError> {
@@ -126,7 +156,7 @@ impl Writing<'_> {
 
     async fn finish(
         &mut self,
-        metadata: &Metadata,
+        stored: &Stored,
         last: Bytes,
         taken: &mut Taken,
     ) -> Result<(), PutError> {
@@ -135,10 +165,10 @@ impl Writing<'_> {
         }
         let in_parts = self.upload.is_some();
         let attributes = if self.backend.keeps_attributes() && !in_parts {
-            metadata.attributes()
+            stored.attributes()
         } else {
             // Before the object: a visible object has its metadata.
-            self.put_sidecar(metadata, taken).await?;
+            self.put_sidecar(stored, taken).await?;
             Attributes::new()
         };
         self.may_be_there = true;
@@ -152,12 +182,8 @@ impl Writing<'_> {
         Ok(())
     }
 
-    async fn put_sidecar(
-        &mut self,
-        metadata: &Metadata,
-        taken: &mut Taken,
-    ) -> Result<(), PutError> {
-        let sidecar = metadata.to_sidecar()?;
+    async fn put_sidecar(&mut self, stored: &Stored, taken: &mut Taken) -> Result<(), PutError> {
+        let sidecar = stored.to_sidecar()?;
         taken.more(u64::try_from(sidecar.len()).unwrap_or(u64::MAX))?;
         self.has_sidecar = true;
         let at = sidecar_of(self.path);

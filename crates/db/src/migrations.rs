@@ -360,6 +360,18 @@ pub(crate) const MIGRATIONS: [Migration; 54] = [
         sql: include_str!("../../../migrations/20261125500000_usage_retention.sql"),
         previous: Previous::Runs,
     },
+    Migration {
+        version: 20261125500100,
+        name: "media_key",
+        sql: include_str!("../../../migrations/20261125500100_media_key.sql"),
+        previous: Previous::Runs,
+    },
+    Migration {
+        version: 20261125500200,
+        name: "zero_retention_tasks",
+        sql: include_str!("../../../migrations/20261125500200_zero_retention_tasks.sql"),
+        previous: Previous::Runs,
+    },
 ];
 
 #[cfg(test)]

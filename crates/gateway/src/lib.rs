@@ -36,6 +36,7 @@ mod idempotency;
 mod input_tokens;
 mod keyring_state;
 mod losses;
+mod media_seal;
 mod metrics_page;
 mod model_alias;
 mod model_rules;
@@ -78,6 +79,7 @@ pub use alarms::{AlarmLimits, conditions};
 pub use freshness::run_refresh;
 pub use keyring_state::KeyringLags;
 pub use losses::{MoneyAtRisk, measure_losses, money_at_risk};
+pub use media_seal::{MediaSealError, media_seal};
 pub use metrics_page::admin_listener;
 pub use operations::social::social_cells;
 pub use operations::video::{

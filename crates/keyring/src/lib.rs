@@ -10,6 +10,7 @@
 //! | rows and short texts: [`Keyring::seal`], [`Keyring::seal_text`] | AES-256-GCM, random nonce | one per purpose |
 //! | ids: [`Keyring::seal_id`] | AES-256-GCM-SIV, always the same string for the same id | one for ids alone |
 //! | links: [`Keyring::sign`] | HMAC-SHA256 | one per purpose |
+//! | files: [`FileKey`] | AES-256-GCM by pieces | one per file, from a random key that is sealed as a row |
 //!
 //! **How much one generation may seal.** Random nonces of 96 bits allow 2^32 row and text tokens
 //! for each purpose before a repeated nonce becomes likely enough to matter (NIST SP 800-38D);
@@ -33,6 +34,7 @@ mod bounds;
 mod document;
 mod error;
 mod file;
+mod file_key;
 mod generation;
 mod keyring;
 mod purpose;
@@ -48,6 +50,7 @@ pub use bounds::{MAX_DOCUMENT_BYTES, MAX_PREFIX_BYTES};
 pub use document::{Document, Rotated};
 pub use error::{DocumentError, OpenError, SealError, SourceError};
 pub use file::FileSource;
+pub use file_key::{FILE_KEY_BYTES, FILE_SALT_BYTES, FileKey, FilePiece};
 pub use generation::{Generation, GenerationId, Generations};
 pub use keyring::Keyring;
 pub use purpose::Purpose;

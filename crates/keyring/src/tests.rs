@@ -10,6 +10,7 @@ use crate::{Document, Keyring, Purpose, RandomError, RandomSource};
 
 mod document;
 mod file;
+mod files;
 mod frozen;
 mod ids;
 mod rotation;

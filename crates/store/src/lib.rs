@@ -40,6 +40,7 @@ pub mod keys;
 pub mod limits;
 pub mod logins;
 pub mod low_balance;
+pub mod media_keys;
 mod network;
 pub mod oidc;
 pub mod payments;

@@ -10,7 +10,7 @@ use trunkline_types::AccountId;
 use uuid::Uuid;
 
 use crate::people::{PersonId, secret_context};
-use crate::{channels, emails, webhooks};
+use crate::{channels, emails, media_keys, webhooks};
 
 /// A column that the keyring has sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,7 @@ pub enum SealedColumn {
     TaskWebhookUrl,
     Email,
     SecondFactor,
+    MediaKey,
 }
 
 /// Where one sealed value is.
@@ -57,7 +58,7 @@ const BY_UUID: &str = "id = ANY($1::text[]::uuid[])";
 // === impl SealedColumn ===
 
 impl SealedColumn {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Credential,
         Self::Proxy,
         Self::TaskRequest,
@@ -68,6 +69,7 @@ impl SealedColumn {
         Self::TaskWebhookUrl,
         Self::Email,
         Self::SecondFactor,
+        Self::MediaKey,
     ];
 
     /// The word in outputs.
@@ -84,6 +86,7 @@ impl SealedColumn {
             Self::TaskWebhookUrl => "task_webhook_url",
             Self::Email => "email",
             Self::SecondFactor => "second_factor",
+            Self::MediaKey => "media_key",
         }
     }
 
@@ -98,7 +101,8 @@ impl SealedColumn {
             | Self::WebhookSecret
             | Self::WebhookOldSecret
             | Self::TaskWebhookUrl
-            | Self::Email => Role::Data,
+            | Self::Email
+            | Self::MediaKey => Role::Data,
         }
     }
 
@@ -125,6 +129,7 @@ impl SealedColumn {
             ),
             Self::Email => ("app.email", "sealed", "id AS uuid", BY_UUID),
             Self::SecondFactor => ("app.second_factor", "secret", "person_id", BY_ID),
+            Self::MediaKey => ("app.media_key", "sealed", "id", BY_ID),
         };
         let row = match self {
             Self::TaskWebhookUrl => "task_id::text",
@@ -136,7 +141,8 @@ impl SealedColumn {
             | Self::WebhookSecret
             | Self::WebhookOldSecret
             | Self::Email
-            | Self::SecondFactor => "id::text",
+            | Self::SecondFactor
+            | Self::MediaKey => "id::text",
         };
         Statements {
             table,
@@ -165,9 +171,12 @@ impl SealedColumn {
             Self::TaskWebhookUrl => webhooks::task_url_context(uuid()?),
             Self::Email => emails::context(uuid()?),
             Self::SecondFactor => secret_context(PersonId::new(row.try_get("person_id")?)),
+            Self::MediaKey => media_keys::context(row.try_get("id")?),
         };
         let account: Option<i64> = match self {
-            Self::Credential | Self::Proxy | Self::Email | Self::SecondFactor => None,
+            Self::Credential | Self::Proxy | Self::Email | Self::SecondFactor | Self::MediaKey => {
+                None
+            }
             Self::TaskRequest
             | Self::TaskFile
             | Self::WebhookUrl

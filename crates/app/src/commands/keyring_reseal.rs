@@ -360,9 +360,10 @@ const fn purpose_of(column: Sealed) -> Purpose {
         Sealed::Responses => return Purpose::IdempotentAnswers,
     };
     match column {
-        SealedColumn::Credential | SealedColumn::Proxy | SealedColumn::SecondFactor => {
-            Purpose::Credentials
-        }
+        SealedColumn::Credential
+        | SealedColumn::Proxy
+        | SealedColumn::SecondFactor
+        | SealedColumn::MediaKey => Purpose::Credentials,
         SealedColumn::TaskRequest | SealedColumn::TaskFile => Purpose::Tasks,
         SealedColumn::WebhookUrl
         | SealedColumn::WebhookSecret

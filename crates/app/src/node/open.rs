@@ -13,7 +13,7 @@ use trunkline_console::ConsoleSettings;
 use trunkline_db::Database;
 use trunkline_db::bus::{Bus, NatsSettings};
 use trunkline_edge::telemetry::{Telemetry, TelemetrySettings};
-use trunkline_gateway::{Services, Settings};
+use trunkline_gateway::{MediaSealError, Services, Settings, media_seal};
 use trunkline_keyring::{Keyring, SystemRandom};
 use trunkline_ledger::recovery::{self, NodeEpoch};
 use trunkline_ledger::{Ledger, LedgerSettings, LedgerTasks, partitions};
@@ -65,9 +65,22 @@ pub(super) async fn refresh(gateway: &Services, name: &NodeId) -> anyhow::Result
     Ok(())
 }
 
-pub(super) async fn media(settings: &MediaSettings) -> anyhow::Result<Media> {
+/// The media store, whose files are sealed.
+pub(super) async fn media(
+    settings: &MediaSettings,
+    data: &Database,
+    keyring: &Keyring,
+    name: &NodeId,
+) -> anyhow::Result<Media> {
     let media = Media::open(settings).await;
-    media.context("cannot open the media store")
+    let media = media.context("cannot open the media store")?;
+    match media_seal(data, keyring).await {
+        Ok(seal) => Ok(media.sealed(seal)),
+        Err(MediaSealError::Lags(lags)) => {
+            bail!("node {:?} does not start: {lags}", name.as_str())
+        }
+        Err(error) => Err(error).context("cannot seal files of the media store"),
+    }
 }
 
 /// The counters, and who keeps them together with Redis where there is one.

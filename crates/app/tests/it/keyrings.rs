@@ -130,9 +130,10 @@ async fn readable(cli: &AdminCli) -> (usize, usize) {
             .await
             .unwrap();
         let purpose = match column {
-            SealedColumn::Credential | SealedColumn::Proxy | SealedColumn::SecondFactor => {
-                Purpose::Credentials
-            }
+            SealedColumn::Credential
+            | SealedColumn::Proxy
+            | SealedColumn::SecondFactor
+            | SealedColumn::MediaKey => Purpose::Credentials,
             SealedColumn::TaskRequest | SealedColumn::TaskFile => Purpose::Tasks,
             SealedColumn::Email => Purpose::Emails,
             SealedColumn::WebhookUrl

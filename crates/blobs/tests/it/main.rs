@@ -12,6 +12,8 @@ mod retention;
 #[cfg(test)]
 mod s3;
 #[cfg(test)]
+mod sealing;
+#[cfg(test)]
 mod server;
 #[cfg(test)]
 mod tls;

@@ -4,8 +4,11 @@ use std::path::Path;
 
 use tokio::sync::watch;
 use trunkline_blobs::{Media, MediaSettings, Place};
+use trunkline_db::Database;
 use trunkline_db::bus::{Bus, Health, NatsSettings, Servers};
 use trunkline_edge::telemetry::{Telemetry, TelemetrySettings};
+use trunkline_gateway::media_seal;
+use trunkline_keyring::Keyring;
 use trunkline_limits::{Limits, Mode, RedisSettings};
 use trunkline_testkit::{Shared, count};
 use trunkline_types::Secret;
@@ -25,13 +28,14 @@ pub(crate) fn fetcher() -> SafeFetcher {
     SafeFetcher::new(settings).unwrap()
 }
 
-/// Media in a directory.
-pub(crate) async fn media(folder: &Path) -> Media {
+/// Media in a directory, sealed as those of a node.
+pub(crate) async fn media(folder: &Path, data: &Database, keyring: &Keyring) -> Media {
     let settings = MediaSettings {
         place: Place::Directory(folder.to_owned()),
         budget_bytes: None,
     };
-    Media::open(&settings).await.unwrap()
+    let seal = media_seal(data, keyring).await.unwrap();
+    Media::open(&settings).await.unwrap().sealed(seal)
 }
 
 /// Rate limits and event bus of a gateway: a share of the run's Redis and NATS, unless its test has brought

@@ -305,7 +305,7 @@ async fn what_is_kept_is_sealed_and_without_the_header_nothing_is() {
 }
 
 /// Rows of any table in which a text stands, plain or as bytes.
-async fn rows_with(harness: &TestGateway, text: &str) -> Vec<String> {
+pub(crate) async fn rows_with(harness: &TestGateway, text: &str) -> Vec<String> {
     let bytes: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
     let tables = "SELECT format('%I.%I', schemaname, relname) FROM pg_stat_user_tables";
     let mut found = Vec::new();

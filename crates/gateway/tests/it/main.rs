@@ -169,6 +169,8 @@ mod spec_paths;
 #[cfg(test)]
 mod spec_proofs;
 #[cfg(test)]
+mod spec_storage;
+#[cfg(test)]
 mod spec_tables;
 #[cfg(test)]
 mod stray_fields;

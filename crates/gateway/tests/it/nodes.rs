@@ -106,15 +106,16 @@ impl TestGateway {
         let (ledger, tasks) = Ledger::open(self.data.clone(), &name, LedgerSettings::default())
             .await
             .unwrap();
+        let keyring = Keyring::new(&self.document, Arc::new(SystemRandom)).unwrap();
         let gateway = Services::new(ServicesConfig {
             settings,
             ledger,
             data: self.data.clone(),
             providers: Providers::builtin().unwrap(),
-            keyring: Keyring::new(&self.document, Arc::new(SystemRandom)).unwrap(),
+            keyring: keyring.clone(),
             client: self.client.clone(),
             fetcher: fetcher(),
-            media: media(self.files.path()).await,
+            media: media(self.files.path(), &self.data, &keyring).await,
             limits,
             bus,
             cells: Cells::builtin().unwrap(),

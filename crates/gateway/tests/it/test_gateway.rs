@@ -128,7 +128,7 @@ impl TestGateway {
             keyring: keyring(),
             client: client.clone(),
             fetcher: options.fetcher.clone().unwrap_or_else(fetcher),
-            media: media(files.path()).await,
+            media: media(files.path(), &data, &keyring()).await,
             limits: engines.limits.clone(),
             bus: engines.bus.clone(),
             cells: Cells::builtin().unwrap(),

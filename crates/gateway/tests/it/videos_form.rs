@@ -115,7 +115,10 @@ async fn an_uploaded_file_goes_on_as_data_or_as_our_link_to_it() {
         assert_eq!(ended(&harness, &id).await["status"], "completed");
         sum += price;
     }
-    assert!(holds(harness.files.path(), PNG));
+    assert!(
+        !holds(harness.files.path(), PNG),
+        "what is stored is sealed"
+    );
     assert_eq!(spent(&harness).await, sum);
     harness.audit().await;
 }

@@ -33,8 +33,10 @@ pub struct NewTask {
     pub exact: bool,
     /// The prices it is sold at.
     pub prices: Value,
-    /// The upstream request, sealed.
-    pub sent: Vec<u8>,
+    /// The upstream request, sealed; none for a key that keeps nothing.
+    pub sent: Option<Vec<u8>>,
+    /// Whether its file is passed on from the vendor instead of being stored.
+    pub zero_retention: bool,
     /// SHA-256 of the request.
     pub body_hash: [u8; 32],
     pub warnings: Value,
@@ -63,9 +65,10 @@ pub enum Failed {
 pub async fn insert(tx: &mut Tx, new: &NewTask) -> Result<(), DbError> {
     sqlx::query(
         "INSERT INTO app.video_task (id, account_id, key_id, model, group_name, amount, exact, prices, sent,
-             body_hash, warnings, size, seconds, protocol, endpoint, queue_until, deadline_at, requested_model)
+             body_hash, warnings, size, seconds, protocol, endpoint, queue_until, deadline_at, requested_model,
+             zero_retention)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
-             app.now() + make_interval(secs => $16), app.now() + make_interval(secs => $17), $18)",
+             app.now() + make_interval(secs => $16), app.now() + make_interval(secs => $17), $18, $19)",
     )
     .bind(new.id)
     .bind(new.account.number())
@@ -85,6 +88,7 @@ pub async fn insert(tx: &mut Tx, new: &NewTask) -> Result<(), DbError> {
     .bind(new.queue.as_secs_f64())
     .bind(new.deadline.as_secs_f64())
     .bind(&new.requested_model)
+    .bind(new.zero_retention)
     .execute(&mut **tx)
     .await?;
     schedule(tx, new.id, new.account, Job::Submit, new.lease).await
@@ -237,8 +241,8 @@ pub async fn record_progress(
     Ok(())
 }
 
-/// It is completed, and its download is scheduled. Returns how long it took in milliseconds; none
-/// if it had ended before.
+/// It is completed, and its download is scheduled unless nothing is to be stored. Returns how long it took in
+/// milliseconds; none if it had ended before.
 pub async fn complete(
     tx: &mut Tx,
     id: Uuid,
@@ -248,7 +252,7 @@ pub async fn complete(
     let row = sqlx::query(
         "UPDATE app.video_task SET state = 'completed', progress = 100, file = $2, ended_at = app.now()
          WHERE id = $1 AND state IN ('submitted', 'running')
-         RETURNING (extract(epoch FROM app.now() - submitted_at) * 1000)::bigint AS took",
+         RETURNING (extract(epoch FROM app.now() - submitted_at) * 1000)::bigint AS took, zero_retention",
     )
     .bind(id)
     .bind(file)
@@ -256,7 +260,11 @@ pub async fn complete(
     .await?;
     let Some(row) = row else { return Ok(None) };
     let took: Option<i64> = row.try_get("took")?;
-    schedule(tx, id, account, Job::Mirror, Duration::ZERO).await?;
+    if row.try_get::<bool, _>("zero_retention")? {
+        unschedule(tx, id).await?;
+    } else {
+        schedule(tx, id, account, Job::Mirror, Duration::ZERO).await?;
+    }
     Ok(Some(took.unwrap_or_default()))
 }
 

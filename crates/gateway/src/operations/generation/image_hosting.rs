@@ -55,7 +55,9 @@ async fn host_image(
         ImageSource::Link(link) => fetch_image(services, caller, &link).await?,
     };
     let kind = kind_of(&bytes).ok_or("what the upstream sent is no picture")?;
-    let (url, base64) = if wants_base64 {
+    // A link would lead to a stored file.
+    let keeps_nothing = caller.key.policy.fields().zero_retention;
+    let (url, base64) = if wants_base64 || keeps_nothing {
         (String::new(), STANDARD.encode(&bytes))
     } else {
         (

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use trunkline_account_api::webhooks::task_webhook::{seal_task_webhook, write_task_webhook};
 use trunkline_catalog::FieldTreatment;
 use trunkline_db::DbError;
+use trunkline_generation::video::Outbound;
 use trunkline_ledger::{Answer, BatchError, Op, Owner, Wallets, accounts, run_in};
 use trunkline_store::tasks::{self, NewTask, Task};
 use trunkline_types::AccountId;
@@ -33,6 +34,8 @@ pub(super) struct Accepted {
     pub(super) task: Task,
     /// The caller does not know of it yet: if it is refused, it never was.
     pub(super) fresh: bool,
+    /// What is sent, where it is stored nowhere.
+    pub(super) unstored: Option<Outbound>,
 }
 
 /// Holds the money and writes the task.
@@ -91,7 +94,11 @@ pub(super) async fn accept_video(
         Err(error) => return Err(away(error)),
     };
     match written {
-        Ok(Some(task)) => Ok(Accepted { task, fresh: true }),
+        Ok(Some(task)) => Ok(Accepted {
+            unstored: keeps_nothing(video).then(|| video.plan.outbound.clone()),
+            task,
+            fresh: true,
+        }),
         Ok(None) => Err(ApiError::unavailable()),
         // It may be there. It is taken back before a worker would send it, because the caller is
         // told that it failed.
@@ -105,7 +112,13 @@ pub(super) async fn accept_video(
 fn new_task(services: &Services, video: &PricedVideo) -> Result<NewTask, ApiError> {
     let settings = &services.settings.video;
     let (id, account) = (video.call.id.uuid(), video.call.caller.account.id);
-    let sent = encryption::seal_for_task(services, account, id, &video.plan.outbound);
+    let zero_retention = keeps_nothing(video);
+    let sent = if zero_retention {
+        None
+    } else {
+        let sealed = encryption::seal_for_task(services, account, id, &video.plan.outbound);
+        Some(sealed.ok_or_else(ApiError::unavailable)?)
+    };
     let prices = serde_json::to_value(&video.prices).map_err(|_| ApiError::unavailable())?;
     let notes = video.plan.report.notes().iter();
     let noted = notes.filter(|note| note.code.is_some() && note.fate != FieldTreatment::Defaulted);
@@ -121,7 +134,8 @@ fn new_task(services: &Services, video: &PricedVideo) -> Result<NewTask, ApiErro
         amount: video.price.amount,
         exact: video.plan.bill.exact,
         prices,
-        sent: sent.ok_or_else(ApiError::unavailable)?,
+        sent,
+        zero_retention,
         body_hash: video.body_hash,
         warnings: Value::Array(warnings),
         size: video.plan.size.clone(),
@@ -132,6 +146,11 @@ fn new_task(services: &Services, video: &PricedVideo) -> Result<NewTask, ApiErro
         deadline: settings.deadline,
         lease: settings.lease,
     })
+}
+
+/// Whether its key lets nothing be stored.
+fn keeps_nothing(video: &PricedVideo) -> bool {
+    video.call.caller.key.policy.fields().zero_retention
 }
 
 fn task_hold(services: &Services, video: &PricedVideo) -> Hold {

@@ -64,7 +64,10 @@ impl MeasuredClip {
 }
 
 impl ClipDelivery {
-    pub(super) fn of(services: &Services, plan: &Plan) -> Self {
+    pub(super) fn of(services: &Services, caller: &Caller, plan: &Plan) -> Self {
+        if caller.key.policy.fields().zero_retention {
+            return Self::OwnLink;
+        }
         if services.settings.vendors_reach_links {
             return Self::CopyByLink;
         }
@@ -98,7 +101,7 @@ pub(super) async fn mirror_clips(
     video: &mut PricedVideo,
 ) -> Result<ClipCopies, ApiError> {
     let mut copies = ClipCopies::default();
-    let max_bytes = ClipDelivery::of(services, &video.plan).max_bytes();
+    let max_bytes = ClipDelivery::of(services, &video.call.caller, &video.plan).max_bytes();
     for clip in std::mem::take(&mut video.clips) {
         if clip.facts.millis.is_none() || is_ours(services, &clip.target.url) {
             continue;

@@ -21,6 +21,7 @@ use trunkline_store::tasks::{self, Task, TaskState};
 use trunkline_types::{AccountId, Shard};
 
 use super::WORD;
+use super::accept;
 use super::content_disposition::with_file_name;
 use super::download::{self, Fetching};
 use super::poll;
@@ -197,7 +198,8 @@ async fn relay_from_upstream(
 ) -> Result<Response, ApiError> {
     let permit = file_permit(services, task.account)?;
     let range = headers.get(RANGE).cloned();
-    let fetching = Fetching::open(services, task, range).await.map_err(|why| {
+    let opened = Box::pin(open_or_renew(services, task, range)).await;
+    let fetching = opened.map_err(|why| {
         tracing::warn!(task.id = task_name(task.id), why, "media download failed");
         let text = "the file cannot be fetched from its upstream right now; try again";
         ApiError::new(ErrorCode::UpstreamFailed, text)
@@ -218,6 +220,25 @@ async fn relay_from_upstream(
         fetching.pass_on(pieces).await;
     });
     Ok(answer)
+}
+
+/// Opens the upstream's file, once more by a new link where the known one does not work any more: a file that is
+/// never stored is fetched for as long as its vendor has it.
+async fn open_or_renew(
+    services: &Services,
+    task: &Task,
+    range: Option<HeaderValue>,
+) -> Result<Fetching, String> {
+    match Fetching::open(services, task, range.clone()).await {
+        Err(_) if task.sent.is_none() => {
+            Box::pin(download::renew_link(services, task)).await;
+            let renewed = accept::find_written(services, task.id).await;
+            let renewed = renewed.map_err(|error| error.to_string())?;
+            let renewed = renewed.ok_or("the task is gone")?;
+            Fetching::open(services, &renewed, range).await
+        }
+        opened => opened,
+    }
 }
 
 /// A file under way is a call in flight of its account, and its pieces are in memory.

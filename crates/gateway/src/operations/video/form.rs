@@ -31,6 +31,9 @@ pub(super) async fn store_video_form(
                 bytes,
                 ..
             } => {
+                if caller.key.policy.fields().zero_retention {
+                    return Err(not_stored(&name));
+                }
                 let hash = json!({ "file": file_hash(&bytes) });
                 brackets::place(&mut known_by, &name, hash).map_err(misplaced)?;
                 let link = store_upload(services, caller, content_type.as_deref(), bytes);
@@ -116,6 +119,13 @@ fn value_of(name: &str, text: &str) -> Result<Value, ApiError> {
         name if brackets::has(name) => Ok(brackets::value_of(text)),
         _ => Ok(json!(text)),
     }
+}
+
+/// A file would have to be stored until the vendor has fetched it.
+fn not_stored(name: &str) -> ApiError {
+    let text = "this API key keeps nothing (`zero_retention`), and a file would be stored for the vendor; send a \
+                link to it instead, or use another API key; nothing was charged";
+    invalid(text).at(name)
 }
 
 fn misplaced(name: &str, why: BracketError) -> ApiError {

@@ -97,7 +97,15 @@ async fn resume_submission(services: &Services, task: Task) -> Result<(), StepEr
             expire_waiting(services, &task).await
         }
         TaskState::Accepted => {
-            let accepted = Accepted { task, fresh: false };
+            if task.sent.is_none() {
+                // Only the process that took the call could send it, and that is gone.
+                return expire_waiting(services, &task).await;
+            }
+            let accepted = Accepted {
+                task,
+                fresh: false,
+                unstored: None,
+            };
             // Whatever it comes to is written; where no upstream could be reached it waits.
             submit::submit_video(services, AttemptLog(None), &accepted).await?;
             Ok(())

@@ -203,7 +203,7 @@ impl Operation for Video {
         let mut clips = Vec::new();
         if !plan.to_probe.is_empty() {
             let account = pricing.caller.account.id;
-            let delivery = ClipDelivery::of(services, &plan);
+            let delivery = ClipDelivery::of(services, &pricing.caller, &plan);
             let measuring = measure::measure(
                 services,
                 account,

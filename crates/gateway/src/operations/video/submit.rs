@@ -296,8 +296,9 @@ pub(super) async fn submit_video(
     accepted: &Accepted,
 ) -> Result<Sending, StepError> {
     let task = &accepted.task;
-    let (Some(protocol), Some(sent)) = (protocol_of(&task.protocol), sent_of(services, task))
-    else {
+    let unstored = accepted.unstored.clone();
+    let sent = unstored.or_else(|| sent_of(services, task));
+    let (Some(protocol), Some(sent)) = (protocol_of(&task.protocol), sent) else {
         let text = "the stored request can no longer be read";
         let error = ApiError::new(ErrorCode::UpstreamFailed, text);
         return Ok(Sending::NotSent(error));
@@ -318,7 +319,8 @@ pub(super) async fn submit_video(
     let cooling = services.channels.load_full().knows(&task.model)
         && !submission.timed_out
         && all_cooling_down(services, &task.model);
-    if saturated || cooling {
+    // What is stored nowhere cannot wait.
+    if (saturated || cooling) && accepted.unstored.is_none() {
         return Ok(Sending::Waits);
     }
     Ok(Sending::NotSent(exhausted.error))
