@@ -15,6 +15,12 @@ use trunkline_types::{Bucket, Money, RequestId, Usage};
 use crate::resources::key_view;
 use crate::state::AccountApi;
 
+/// What is measured beside the faces and shown by its name.
+const BESIDE_FACES: [(&str, Bucket); 2] = [
+    ("connection_seconds", Bucket::ConnectionSeconds),
+    ("cached_audio_tokens", Bucket::CachedAudio),
+];
+
 /// What is in the wallets.
 pub async fn balance(api: &AccountApi, caller: &Caller) -> Result<Response, ApiError> {
     let balance = accounts::balance(&api.data, caller.account.id).await?;
@@ -87,6 +93,12 @@ pub async fn usage_view(
     if let Some(body) = body.as_object_mut().filter(|_| !tools.is_empty()) {
         body.insert("tool_calls".to_owned(), json!(tools));
     }
+    for (name, bucket) in BESIDE_FACES {
+        let measured = row.measured.reported(bucket).filter(|count| *count > 0);
+        if let (Some(body), Some(count)) = (body.as_object_mut(), measured) {
+            body.insert(name.to_owned(), json!(count));
+        }
+    }
     // Its node failed right after the charge: the customer may have it refunded.
     if unconfirmed && let Some(body) = body.as_object_mut() {
         body.insert("delivery".to_owned(), json!("unconfirmed"));
@@ -104,6 +116,7 @@ fn prompt_tokens(measured: &Usage) -> u64 {
     let tokens = [
         Bucket::PlainInput,
         Bucket::CacheRead,
+        Bucket::CachedAudio,
         Bucket::CacheWrite5m,
         Bucket::CacheWrite1h,
         Bucket::ImageInput,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trunkline_types::{Exact, ExactError, Money, Ratio, UnitPrice};
+use trunkline_types::{Bucket, Exact, ExactError, Money, Ratio, UnitPrice, Usage};
 
 use crate::unique_map::unique_keys;
 
@@ -23,10 +23,10 @@ pub struct ExtraPrices {
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     pub tool_call: BTreeMap<String, UnitPrice>,
-    /// A second of a connection. No operation measures it yet.
+    /// A second of a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_second: Option<UnitPrice>,
-    /// A token of cached audio. No operation measures it yet.
+    /// A token of cached audio; without this price it is sold as `cache_read`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_audio: Option<UnitPrice>,
 }
@@ -37,6 +37,24 @@ pub struct ToolLine {
     pub tool: String,
     pub calls: u64,
     /// Price of one call.
+    pub price: UnitPrice,
+    /// What they come to, with the group's rate.
+    pub amount: Money,
+}
+
+/// What has a price beside the faces, but for tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExtraUnit {
+    ConnectionSecond,
+    CachedAudio,
+}
+
+/// A line of one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExtraLine {
+    pub unit: ExtraUnit,
+    pub units: u64,
+    /// Price of one.
     pub price: UnitPrice,
     /// What they come to, with the group's rate.
     pub amount: Money,
@@ -91,6 +109,51 @@ impl ExtraPrices {
         Ok(lines)
     }
 
+    /// What usage costs beside the faces, a line for each price that the record has.
+    pub fn lines(
+        &self,
+        usage: &Usage,
+        rate: Ratio,
+        rounding: LineRounding,
+    ) -> Result<Vec<ExtraLine>, ExactError> {
+        let mut lines = Vec::new();
+        for unit in ExtraUnit::ALL {
+            let units = usage.reported(unit.bucket()).unwrap_or(0);
+            let Some(price) = self.price(unit).filter(|_| units > 0) else {
+                continue;
+            };
+            let exact = Exact::line(units, price)?.times(rate)?;
+            lines.push(ExtraLine {
+                unit,
+                units,
+                price,
+                amount: rounding.round(exact)?,
+            });
+        }
+        Ok(lines)
+    }
+
+    /// What the faces bill of usage: all that has no price beside them.
+    #[must_use]
+    pub fn billed_by_faces(&self, usage: &Usage) -> Usage {
+        let mut rest = usage.clone();
+        for unit in ExtraUnit::ALL {
+            if self.price(unit).is_some() {
+                rest = rest.without(unit.bucket());
+            }
+        }
+        rest
+    }
+
+    /// The price of one.
+    #[must_use]
+    pub const fn price(&self, unit: ExtraUnit) -> Option<UnitPrice> {
+        match unit {
+            ExtraUnit::ConnectionSecond => self.connection_second,
+            ExtraUnit::CachedAudio => self.cached_audio,
+        }
+    }
+
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if self.tool_call.len() > MAX_TOOLS {
@@ -109,6 +172,28 @@ impl ExtraPrices {
             ));
         }
         faults
+    }
+}
+
+impl ExtraUnit {
+    pub const ALL: [Self; 2] = [Self::ConnectionSecond, Self::CachedAudio];
+
+    /// Its name in records, quotes and receipts.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ConnectionSecond => "connection_second",
+            Self::CachedAudio => "cached_audio",
+        }
+    }
+
+    /// What is measured of it.
+    #[must_use]
+    pub const fn bucket(self) -> Bucket {
+        match self {
+            Self::ConnectionSecond => Bucket::ConnectionSeconds,
+            Self::CachedAudio => Bucket::CachedAudio,
+        }
     }
 }
 
@@ -180,6 +265,36 @@ mod tests {
             .map(|line| (line.tool.as_str(), line.amount))
             .collect();
         assert_eq!(seen, [("web_search", Money::from_nanos(45_000_000))]);
+    }
+
+    #[test]
+    fn seconds_and_cached_audio_are_lines_of_their_own_and_leave_the_rest_to_the_faces() {
+        let usage = Usage::unknown()
+            .with(Bucket::PlainInput, 7)
+            .with(Bucket::CachedAudio, 1_000)
+            .with(Bucket::ConnectionSeconds, 60);
+        let rate: Ratio = "1.5".parse().unwrap();
+        let of = |text: &str| {
+            let lines = prices(text).lines(&usage, rate, LineRounding::HalfUp);
+            let lines = lines.unwrap();
+            let seen: Vec<_> = lines
+                .iter()
+                .map(|line| (line.unit.name(), line.units, line.amount.nanos()))
+                .collect();
+            seen
+        };
+        assert_eq!(of(""), []);
+        let seconds = ("connection_second", 60, 75_000_000);
+        assert_eq!(of("connection_second = 833333333"), [seconds]);
+        assert_eq!(
+            of("cached_audio = 400000"),
+            [("cached_audio", 1_000, 600_000)]
+        );
+        let faces = prices("cached_audio = 400000").billed_by_faces(&usage);
+        assert_eq!(faces.reported(Bucket::CachedAudio), None);
+        assert_eq!(faces.reported(Bucket::PlainInput), Some(7));
+        let faces = prices("").billed_by_faces(&usage);
+        assert_eq!(faces.reported(Bucket::CachedAudio), Some(1_000));
     }
 
     #[test]

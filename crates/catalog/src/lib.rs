@@ -44,7 +44,7 @@ pub mod workflow;
 pub use check::{Finding, MAX_CELLS};
 pub use condition::{Condition, MAX_CONDITIONS, MAX_PATH_CHARACTERS};
 pub use document::{CatalogHeader, Document, Entry, Group, MAX_BOOK_BYTES, Vendor};
-pub use extra_prices::{ExtraPrices, LineRounding, ToolLine};
+pub use extra_prices::{ExtraLine, ExtraPrices, ExtraUnit, LineRounding, ToolLine};
 pub use field_report::{
     FieldNote, FieldReport, FieldTreatment, SERVER_TOOL_DROPPED, UNKNOWN_BETA, UNKNOWN_FIELD,
     nearest,

@@ -5,6 +5,7 @@ use serde::Serialize;
 use trunkline_types::{BillingUnit, EndpointType, Face, Ratio};
 
 use crate::condition::Condition;
+use crate::extra_prices::ExtraPrices;
 use crate::model::Model;
 use crate::number::Number;
 use crate::price_book::Book;
@@ -96,6 +97,8 @@ pub struct RecordView<'a> {
     vendor_list: Option<VendorList>,
     book_faces: BookFaces<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    extra_prices: Option<&'a ExtraPrices>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     route_health: Option<RouteHealth>,
 }
 
@@ -175,6 +178,7 @@ impl<'a> View<'a> {
             accepted_upload_formats: entry.accepted_upload_formats.as_deref(),
             vendor_list: (!entry.list.is_empty()).then(|| compare(&entry.list, faces.standard)),
             book_faces: faces,
+            extra_prices: Some(&entry.extra_prices).filter(|extra| !extra.is_empty()),
             route_health: routes.health,
         })
     }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use trunkline_catalog::{
-    Attributes, FieldNote, FieldReport, PriceClass, PricingContext, Quote, QuoteError, Sale,
-    ToolLine, quote, unit_prices,
+    Attributes, ExtraLine, FieldNote, FieldReport, LineRounding, PriceClass, PricingContext, Quote,
+    QuoteError, Sale, ToolLine, quote, unit_prices,
 };
 use trunkline_ledger::{CapacityClaim, Detail, Outcome, Owner, Reserve, Wallets};
 use trunkline_store::OnDisconnect;
-use trunkline_types::{Money, RequestId, Timestamp, Units, Usage};
+use trunkline_types::{Bucket, Face, Money, RequestId, Timestamp, Units, Usage};
 
 use crate::caller::Caller;
 use crate::channels::{Channel, RouteRules};
@@ -219,16 +219,36 @@ impl PricedCall {
 
     pub(crate) fn price(&self, usage: &Usage) -> Result<Price, ApiError> {
         let unit = self.sale.model.list().billing_unit();
-        let units = usage.billed(unit);
+        let extra = &self.sale.model.entry().extra_prices;
+        let units = extra.billed_by_faces(usage).billed(unit);
         let units = units.map_err(|error| self.unpriceable(&error.to_string()))?;
         let priced = self.quote(&units);
         let priced = priced.map_err(|error| self.unpriceable(&error.to_string()))?;
+        let lines = self.extra_lines(usage)?;
+        let mut amounts = lines.iter().map(|line| line.amount);
+        let amount = amounts.try_fold(priced.total, Money::checked_add);
         Ok(Price {
-            amount: priced.total,
+            amount: amount.map_err(|_| self.unpriceable("the amount is too large"))?,
             tier: priced.tier.to_owned(),
             tools: Vec::new(),
             units,
         })
+    }
+
+    /// What is billed beside the faces, a line for each.
+    pub(crate) fn extra_lines(&self, usage: &Usage) -> Result<Vec<ExtraLine>, ApiError> {
+        let extra = &self.sale.model.entry().extra_prices;
+        let lines = extra.lines(usage, self.sale.rate, LineRounding::HalfUp);
+        lines.map_err(|error| self.unpriceable(&error.to_string()))
+    }
+
+    /// What an upstream bills: cost books know no price of cached audio beside the faces.
+    fn upstream_units(&self, price: &Price, usage: &Usage) -> Option<Units> {
+        let extra = &self.sale.model.entry().extra_prices;
+        let cached = usage.reported(Bucket::CachedAudio);
+        let cached = cached.filter(|_| extra.cached_audio.is_some());
+        let units = price.units.clone();
+        units.plus(Face::CacheRead, cached.unwrap_or(0)).ok()
     }
 
     /// The price of units with its lines.
@@ -322,12 +342,13 @@ impl PricedCall {
         let cost = channel.cost.as_ref();
         let upstream = channel.upstream_model(&self.model);
         let warnings = self.logged_warnings();
+        let upstream_units = self.upstream_units(price, &measured.usage);
         Detail {
             units: price.units.clone(),
             measured: measured.usage,
             estimated: measured.estimated,
             tier: Some(price.tier.clone()),
-            cost: cost.and_then(|book| book.cost_usd(upstream, &price.units)),
+            cost: cost.and_then(|book| book.cost_usd(upstream, &upstream_units?)),
             attempts: context.attempts_json(),
             warnings,
             outcome: measured.outcome,

@@ -16,6 +16,7 @@ use crate::operations::chat::{Chat, ChatRoute, Quoted};
 use crate::operations::generation::{
     IMAGES, SPEECH, TRANSCRIPTIONS, TRANSLATIONS, quote_generation, quoted_endpoint,
 };
+use crate::operations::realtime::{REALTIME, is_realtime, quote_realtime};
 use crate::operations::social::{quote_social, social_route};
 use crate::operations::video::{WORD as VIDEOS, is_video, quote_video};
 use crate::operations::workflow::quoted_run;
@@ -77,12 +78,22 @@ pub(crate) async fn handle(
     if let Some(route) = social_route(&name) {
         return quote_social(quoting, route, text()).await;
     }
+    if is_realtime(&name) {
+        return quote_realtime(quoting, text()).await;
+    }
     if let Some(endpoint) = quoted_endpoint(&name) {
         return quote_generation(quoting, endpoint, text()).await;
     }
     let endpoint = endpoint_of(&name).ok_or_else(|| {
         let names = ENDPOINTS.iter().map(|endpoint| endpoint.name);
-        let made = [VIDEOS, IMAGES, SPEECH, TRANSCRIPTIONS, TRANSLATIONS];
+        let made = [
+            VIDEOS,
+            IMAGES,
+            SPEECH,
+            TRANSCRIPTIONS,
+            TRANSLATIONS,
+            REALTIME,
+        ];
         let other = ["/v1/social/…", "/v1/workflows/…/runs"];
         let known: Vec<&str> = names.chain(made).chain(other).collect();
         let text = format!("quotes are given for {}", known.join(", "));

@@ -16,6 +16,8 @@ pub enum Bucket {
     PlainInput,
     /// Input tokens read from a prompt cache.
     CacheRead,
+    /// Input tokens of audio read from a prompt cache.
+    CachedAudio,
     /// Input tokens written to a cache that lives five minutes.
     #[serde(rename = "cache_write_5m")]
     CacheWrite5m,
@@ -36,6 +38,8 @@ pub enum Bucket {
     Characters,
     /// Seconds of uploaded audio.
     AudioSeconds,
+    /// Seconds of a connection; none of the faces bills them.
+    ConnectionSeconds,
     /// Seconds of generated video.
     VideoSeconds,
     /// Calls, or images.
@@ -79,7 +83,7 @@ impl Bucket {
     pub fn face(self, unit: BillingUnit) -> Option<Face> {
         let (billed_by, face) = match self {
             Self::PlainInput => (BillingUnit::Tokens, Face::Input),
-            Self::CacheRead => (BillingUnit::Tokens, Face::CacheRead),
+            Self::CacheRead | Self::CachedAudio => (BillingUnit::Tokens, Face::CacheRead),
             Self::CacheWrite5m => (BillingUnit::Tokens, Face::CacheWrite),
             Self::CacheWrite1h => (BillingUnit::Tokens, Face::CacheWrite1h),
             Self::ImageInput => (BillingUnit::Tokens, Face::ImageInput),
@@ -89,6 +93,7 @@ impl Bucket {
             Self::AudioOutput => (BillingUnit::Tokens, Face::AudioOutput),
             Self::Characters => (BillingUnit::Characters, Face::Input),
             Self::AudioSeconds => (BillingUnit::AudioDuration, Face::AudioInput),
+            Self::ConnectionSeconds => return None,
             Self::VideoSeconds => (BillingUnit::PerSecond, Face::VideoSecond),
             Self::Calls => (BillingUnit::PerCall, Face::PerCall),
             Self::ReferenceImages => (BillingUnit::PerSecond, Face::ImageInput),
@@ -130,6 +135,13 @@ impl Usage {
     #[must_use]
     pub fn with(mut self, bucket: Bucket, quantity: u64) -> Self {
         self.0.insert(Measure::Bucket(bucket), quantity);
+        self
+    }
+
+    /// The same without one bucket.
+    #[must_use]
+    pub fn without(mut self, bucket: Bucket) -> Self {
+        self.0.remove(&Measure::Bucket(bucket));
         self
     }
 
@@ -270,6 +282,7 @@ mod tests {
         let buckets = [
             (Bucket::PlainInput, Face::Input),
             (Bucket::CacheRead, Face::CacheRead),
+            (Bucket::CachedAudio, Face::CacheRead),
             (Bucket::CacheWrite5m, Face::CacheWrite),
             (Bucket::CacheWrite1h, Face::CacheWrite1h),
             (Bucket::ImageInput, Face::ImageInput),
@@ -295,6 +308,9 @@ mod tests {
             Some(Face::ImageInput)
         );
         assert_eq!(Bucket::Characters.face(BillingUnit::Tokens), None);
+        for unit in [BillingUnit::Tokens, BillingUnit::PerSecond] {
+            assert_eq!(Bucket::ConnectionSeconds.face(unit), None);
+        }
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! `GET /v1/realtime`: OpenAI's realtime protocol, relayed frame by frame. A connection is accepted once and executes
 //! many times: each response and each transcription is a turn with its own id, hold and charge.
 
+mod charged_time;
 pub(crate) mod client_secret;
 mod connection;
 mod from_client;
 mod from_upstream;
+mod quote;
 mod request;
 mod session_update;
 mod turn;
@@ -19,6 +21,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 
+pub(crate) use self::quote::{is_realtime, quote_realtime};
 use self::request::{Realtime, take_protocol_key};
 use crate::detach::{detach, respond};
 use crate::error::{ApiError, ErrorCode};

@@ -14,6 +14,8 @@ pub struct RealtimeSettings {
     pub ending: Duration,
     /// Output tokens of a response whose client names no number.
     pub max_output_tokens: u64,
+    /// Time of a connection that is held ahead and charged at once, where its model is billed by time.
+    pub charged_time: Duration,
     /// Tokens of input that money is held for ahead of it.
     pub ahead_tokens: u64,
 }
@@ -26,6 +28,7 @@ impl Default for RealtimeSettings {
             ping: Duration::from_secs(20),
             ending: Duration::from_secs(3),
             max_output_tokens: 4_096,
+            charged_time: Duration::from_secs(60),
             ahead_tokens: 300,
         }
     }

@@ -3,6 +3,7 @@
 mod access;
 mod clients;
 mod ends;
+mod extra_prices;
 pub(crate) mod harness;
 mod money;
 mod session;

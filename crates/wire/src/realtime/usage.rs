@@ -89,10 +89,8 @@ impl TokenCounts {
         put(Bucket::PlainInput, text.fresh);
         put(Bucket::AudioInput, audio.fresh);
         put(Bucket::ImageInput, image.fresh);
-        let cached = parts
-            .iter()
-            .fold(0_u64, |sum, part| sum.saturating_add(part.cached));
-        put(Bucket::CacheRead, cached);
+        put(Bucket::CacheRead, text.cached.saturating_add(image.cached));
+        put(Bucket::CachedAudio, audio.cached);
         let rest = self.input_tokens.unwrap_or(known).saturating_sub(known);
         put(input_kind, rest);
         let output = self.output_token_details.unwrap_or_default();
@@ -211,6 +209,21 @@ mod tests {
             "output_token_details": { "text_tokens": 30, "audio_tokens": 91 },
         }));
         assert_eq!(buckets(&counts.usage(true)), [55, 13, 0, 64, 30, 91]);
+    }
+
+    #[test]
+    fn cached_audio_is_told_from_cached_text() {
+        let counts = read(json!({
+            "input_tokens": 300, "output_tokens": 9,
+            "input_token_details": {
+                "text_tokens": 100, "audio_tokens": 200, "cached_tokens": 160,
+                "cached_tokens_details": { "text_tokens": 60, "audio_tokens": 100 },
+            },
+            "output_token_details": { "text_tokens": 9 },
+        }));
+        let usage = counts.usage(true);
+        assert_eq!(buckets(&usage), [40, 100, 0, 60, 9, 0]);
+        assert_eq!(usage.reported(Bucket::CachedAudio), Some(100));
     }
 
     #[test]

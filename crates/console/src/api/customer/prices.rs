@@ -2,10 +2,12 @@
 //! it comes to what was charged: a line that does not explain the charge explains nothing.
 
 use serde::Serialize;
-use trunkline_catalog::{Book, GroupChoice, Line, PriceClass, PricingContext, amount_at, quote};
+use trunkline_catalog::{
+    Book, ExtraLine, GroupChoice, Line, LineRounding, PriceClass, PricingContext, amount_at, quote,
+};
 use trunkline_ledger::call_search::CallDetail;
 use trunkline_store::catalog::{self, HistoryError};
-use trunkline_types::{BillingUnit, Face, Money, Ratio, Units};
+use trunkline_types::{BillingUnit, Bucket, Exact, Face, Money, Ratio, Units, Usage};
 use utoipa::ToSchema;
 
 use crate::error::ApiError;
@@ -82,7 +84,10 @@ fn explained(book: &Book, call: &CallDetail) -> Option<Explained> {
     };
     let price = |units: &Units| quote(offer, class, units, situation);
     let quote = price(units).ok()?;
-    if quote.total != call.call.charged() {
+    let extra = extra_lines(book, call, quote.rate)?;
+    let mut amounts = extra.iter().map(|line| line.amount);
+    let total = amounts.try_fold(quote.total, Money::checked_add).ok()?;
+    if total != call.call.charged() {
         return None;
     }
     let (rate, tier) = (quote.rate, quote.tier);
@@ -93,10 +98,25 @@ fn explained(book: &Book, call: &CallDetail) -> Option<Explained> {
         .lines
         .iter()
         .map(|line| PriceLine::of(line, unit, rate, tier));
+    let lines = lines.chain(extra.iter().map(|line| PriceLine::of_extra(line, rate)));
     Some(Explained {
         lines: lines.collect::<Option<Vec<PriceLine>>>()?,
         cache_saving: saving.filter(|saving| *saving > Money::ZERO),
     })
+}
+
+/// What was billed beside the faces, but for tools.
+fn extra_lines(book: &Book, call: &CallDetail, rate: Ratio) -> Option<Vec<ExtraLine>> {
+    let prices = &book.model(&call.call.model)?.entry().extra_prices;
+    let mut usage = Usage::unknown();
+    for bucket in [Bucket::ConnectionSeconds, Bucket::CachedAudio] {
+        let name = serde_json::to_value(bucket).ok()?;
+        let mut measured = call.measured.iter();
+        if let Some((_, count)) = measured.find(|(one, _)| name == one.as_str()) {
+            usage = usage.with(bucket, *count);
+        }
+    }
+    prices.lines(&usage, rate, LineRounding::HalfUp).ok()
 }
 
 /// The same units without a prompt cache; none where none was read.
@@ -128,6 +148,17 @@ impl PriceLine {
             price_usd_per_million: million.to_string(),
             amount_usd: line.amount.to_string(),
             tier: Some(tier.to_owned()),
+        })
+    }
+
+    fn of_extra(line: &ExtraLine, rate: Ratio) -> Option<Self> {
+        let million = Exact::line(MILLION, line.price).ok()?.times(rate).ok()?;
+        Some(Self {
+            face: line.unit.name().to_owned(),
+            units: line.units,
+            price_usd_per_million: million.round_half_up().ok()?.to_string(),
+            amount_usd: line.amount.to_string(),
+            tier: None,
         })
     }
 }

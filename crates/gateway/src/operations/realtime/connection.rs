@@ -12,6 +12,7 @@ use trunkline_catalog::FieldReport;
 use trunkline_ledger::Outcome;
 
 use super::PendingClient;
+use super::charged_time::ChargedTime;
 use super::request::Realtime;
 use super::turn::Begun;
 use super::turns::{State, Turns};
@@ -87,12 +88,21 @@ pub(super) async fn run(
     let Some(upstream) = begun.socket.take() else {
         return client.refuse(&turns, responder, ApiError::unavailable());
     };
+    let mut time = None;
+    if begun.bills_time {
+        let open = begun.open_channel();
+        match ChargedTime::begin(&turns, &begun.model, open).await {
+            Ok(held) => time = Some(held),
+            Err(error) => return client.refuse(&turns, responder, error),
+        }
+    }
     let Some(client) = client.switch(responder).await else {
         return;
     };
     let (client, from_client) = client.split();
     let (upstream, from_upstream) = upstream.split();
-    let connection = Connection::new(turns, begun, model_as_sent, client, upstream);
+    let mut connection = Connection::new(turns, begun, model_as_sent, client, upstream);
+    connection.state.get_mut().time = time;
     let mut readers = Readers {
         client: from_client,
         upstream: from_upstream,
@@ -136,6 +146,7 @@ impl Connection {
             finish = self.relay_client(&mut readers.client) => finish,
             finish = self.relay_upstream(&mut readers.upstream) => finish,
             finish = self.watch() => finish,
+            finish = self.charge_time() => finish,
         }
     }
 
@@ -242,6 +253,7 @@ impl Connection {
             self.cancel(cancels, &mut readers.upstream).await;
         }
         self.settle_rest(is_upstream_gone).await;
+        self.settle_time().await;
         self.close(&finish, &mut readers.client).await;
     }
 

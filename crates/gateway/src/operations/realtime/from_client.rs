@@ -237,12 +237,15 @@ impl Connection {
         bound: TokenBound,
     ) -> Result<Turn, ApiError> {
         let operation = state.operation(model, kind, bound);
-        let open = OpenChannel {
+        let begun = self.turns.begin(operation, Some(self.open_channel()));
+        Ok(Turn::of(&begun.await?))
+    }
+
+    pub(super) fn open_channel(&self) -> OpenChannel {
+        OpenChannel {
             channel: std::sync::Arc::clone(&self.channel),
             credential: self.credential,
-        };
-        let begun = self.turns.begin(operation, Some(open)).await?;
-        Ok(Turn::of(&begun))
+        }
     }
 
     /// The balance covers shorter responses than the session allows.

@@ -49,6 +49,8 @@ pub(super) enum TurnKind {
     },
     /// What a user said, written down by a model of its own.
     Transcription,
+    /// Time of the connection.
+    Time,
 }
 
 /// The most that a turn can use.
@@ -59,7 +61,7 @@ pub(super) struct TokenBound {
     /// Input that is text.
     pub(super) text: u64,
     pub(super) output: u64,
-    /// Seconds of audio, where that is what a transcriber is billed by.
+    /// Seconds of audio, where that is what a transcriber is billed by, or of the connection.
     pub(super) seconds: u64,
 }
 
@@ -103,16 +105,17 @@ impl TurnKind {
         };
         match self {
             Self::Transcription => vec![of(Bucket::AudioInput, Bucket::PlainOutput)],
+            Self::Time => vec![time_used(bound.seconds)],
             Self::Response { speaks, hears } => {
                 let output = if speaks {
                     Bucket::AudioOutput
                 } else {
                     Bucket::PlainOutput
                 };
-                let inputs = [Bucket::PlainInput, Bucket::ImageInput, Bucket::AudioInput];
-                let inputs = inputs
-                    .into_iter()
-                    .filter(|input| *input != Bucket::AudioInput || speaks || hears);
+                let audio = [Bucket::AudioInput, Bucket::CachedAudio];
+                let audio = audio.into_iter().filter(|_| speaks || hears);
+                let inputs = [Bucket::PlainInput, Bucket::ImageInput].into_iter();
+                let inputs = inputs.chain(audio);
                 let spoken = inputs.map(|input| of(input, output));
                 spoken
                     .chain([of(Bucket::PlainInput, Bucket::PlainOutput)])
@@ -123,8 +126,26 @@ impl TurnKind {
 
     const fn endpoint(self) -> EndpointType {
         match self {
-            Self::Response { .. } => EndpointType::Realtime,
+            Self::Response { .. } | Self::Time => EndpointType::Realtime,
             Self::Transcription => EndpointType::AudioTranscription,
+        }
+    }
+}
+
+impl Realtime {
+    pub(super) fn turn(
+        model: &str,
+        kind: TurnKind,
+        bound: TokenBound,
+        report: FieldReport,
+    ) -> Self {
+        Self {
+            model: model.to_owned(),
+            kind,
+            bound,
+            report,
+            session: Value::Null,
+            link: None,
         }
     }
 }
@@ -242,7 +263,7 @@ impl Operation for Realtime {
         let longest = entry.specs.max_output();
         let window = entry.specs.context_window;
         let mut bound = self.bound;
-        if self.kind != TurnKind::Transcription {
+        if let TurnKind::Response { .. } = self.kind {
             bound.output = bound.output.min(longest);
             bound.input = window.map_or(bound.input, |window| bound.input.min(window));
         }
@@ -271,6 +292,14 @@ impl Operation for Realtime {
             link: self.link.unwrap_or_default(),
         })
     }
+}
+
+/// Time of a connection as usage. Nothing else was used in it.
+pub(super) fn time_used(seconds: u64) -> Usage {
+    Usage::unknown()
+        .with(Bucket::PlainInput, 0)
+        .with(Bucket::AudioSeconds, 0)
+        .with(Bucket::ConnectionSeconds, seconds)
 }
 
 /// A parameter of a query, without percent signs.

@@ -29,7 +29,7 @@ use crate::guardrail::AnswerExcerpt;
 use crate::idempotency::StoredResponse;
 use crate::operation::{Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Settled};
 use crate::operations::exact_price::Priced;
-use crate::priced_call::PricedCall;
+use crate::priced_call::{Price, PricedCall};
 use crate::rate_limit::Cost;
 use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::{Extended, Reservation, Shortfall, free_balance, insufficient_funds};
@@ -86,6 +86,17 @@ pub(super) struct Begun {
     pub(super) credential: i64,
     /// The public name of the model.
     pub(super) model: String,
+    /// The record has a price for time.
+    pub(super) bills_time: bool,
+}
+
+impl Begun {
+    pub(super) fn open_channel(&self) -> OpenChannel {
+        OpenChannel {
+            channel: Arc::clone(&self.channel),
+            credential: self.credential,
+        }
+    }
 }
 
 pub(super) enum Command {
@@ -111,30 +122,59 @@ pub(super) struct TurnEnd {
 impl TurnExecution {
     /// The most that a bound can cost.
     fn most(&self, bound: TokenBound) -> Result<Money, ApiError> {
-        let usages = self.kind.usages(bound).into_iter();
-        let mut most = Money::ZERO;
-        for usage in usages {
-            most = most.max(self.priced.call.price(&usage)?.amount);
-        }
-        Ok(most)
+        Ok(self.dearest(bound)?.1.amount)
     }
 
-    /// The longest output that an amount pays for, up to the bound's own.
+    /// The dearest use of a bound, and its price; no use where all of them are free.
+    pub(super) fn dearest(&self, bound: TokenBound) -> Result<(Option<Usage>, Price), ApiError> {
+        let nothing = Usage::unknown()
+            .with(Bucket::PlainInput, 0)
+            .with(Bucket::AudioSeconds, 0);
+        let mut dearest = (None, self.priced.call.price(&nothing)?);
+        for usage in self.kind.usages(bound) {
+            let price = self.priced.call.price(&usage)?;
+            if price.amount > dearest.1.amount {
+                dearest = (Some(usage), price);
+            }
+        }
+        Ok(dearest)
+    }
+
+    /// The longest output that an amount pays for, up to the bound's own; of a connection's time, the seconds.
     fn affordable(&self, amount: Money) -> Result<u64, ApiError> {
-        let (mut fits, mut above) = (0_u64, self.bound.output.saturating_add(1));
+        let longest = match self.kind {
+            TurnKind::Time => self.bound.seconds,
+            TurnKind::Response { .. } | TurnKind::Transcription => self.bound.output,
+        };
+        let (mut fits, mut above) = (0_u64, longest.saturating_add(1));
         while fits.saturating_add(1) < above {
-            let output = fits.midpoint(above);
-            let bound = TokenBound {
-                output,
-                ..self.bound
-            };
-            if self.most(bound)? <= amount {
-                fits = output;
+            let length = fits.midpoint(above);
+            if self.most(self.bound_of(length))? <= amount {
+                fits = length;
             } else {
-                above = output;
+                above = length;
             }
         }
         Ok(fits)
+    }
+
+    const fn bound_of(&self, length: u64) -> TokenBound {
+        let bound = self.bound;
+        match self.kind {
+            TurnKind::Time => TokenBound {
+                seconds: length,
+                ..bound
+            },
+            TurnKind::Response { .. } | TurnKind::Transcription => TokenBound {
+                output: length,
+                ..bound
+            },
+        }
+    }
+
+    fn bills_time(&self) -> bool {
+        let entry = self.priced.call.sale.model.entry();
+        entry.extra_prices.connection_second.is_some()
     }
 
     fn shorten(&mut self, output: u64, why: &'static str) {
@@ -360,6 +400,13 @@ impl Execution for TurnExecution {
             return Ok(None);
         }
         let output = self.affordable(shortfall.fits)?;
+        if self.kind == TurnKind::Time {
+            if !(1..self.bound.seconds).contains(&output) {
+                return Ok(None);
+            }
+            self.bound = self.bound_of(output);
+            return self.most(self.bound).map(Some);
+        }
         if !(LEAST_OUTPUT..self.bound.output).contains(&output) {
             return Ok(None);
         }
@@ -385,6 +432,7 @@ impl Execution for TurnExecution {
             channel: Arc::clone(&served.channel),
             credential: served.credential,
             model: self.priced.call.model.clone(),
+            bills_time: self.bills_time(),
         };
         let link = self.link.begun.take();
         if link.is_none_or(|link| link.send(begun).is_err()) {
@@ -435,6 +483,7 @@ impl Execution for TurnExecution {
                 Bucket::AudioInput,
                 Bucket::ImageInput,
                 Bucket::CacheRead,
+                Bucket::CachedAudio,
             ]),
             output: sum(&[Bucket::PlainOutput, Bucket::AudioOutput]),
         };

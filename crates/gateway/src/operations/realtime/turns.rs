@@ -4,13 +4,13 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use http::HeaderMap;
-use serde_json::Value;
 use tokio::sync::oneshot;
 use trunkline_catalog::FieldReport;
 use trunkline_ledger::Outcome;
 use trunkline_types::{Bucket, Money, RequestId, Usage};
 use trunkline_wire::realtime::{AddedInput, RealtimeSession};
 
+use super::charged_time::ChargedTime;
 use super::request::{Realtime, TokenBound, TurnKind};
 use super::turn::{Begun, Command, OpenChannel, TurnEnd, TurnLink};
 use crate::caller::Caller;
@@ -94,6 +94,8 @@ pub(super) struct State {
     /// Money for the next transcription.
     pub(super) transcriber: Option<Turn>,
     pub(super) transcripts: HashMap<String, Transcript>,
+    /// The time that passes now, where it has a price.
+    pub(super) time: Option<ChargedTime>,
     /// Audio that is no item yet.
     pub(super) uncommitted: u64,
     /// Updates of ours whose event the client does not see.
@@ -275,6 +277,7 @@ impl State {
             running: HashMap::new(),
             transcriber: None,
             transcripts: HashMap::new(),
+            time: None,
             uncommitted: 0,
             own_updates: 0,
             report,
@@ -350,6 +353,7 @@ impl State {
             Bucket::AudioInput,
             Bucket::ImageInput,
             Bucket::CacheRead,
+            Bucket::CachedAudio,
             Bucket::PlainOutput,
             Bucket::AudioOutput,
         ];
@@ -365,14 +369,7 @@ impl State {
 
     /// An operation for one more turn.
     pub(super) fn operation(&self, model: &str, kind: TurnKind, bound: TokenBound) -> Realtime {
-        Realtime {
-            model: model.to_owned(),
-            kind,
-            bound,
-            report: self.report.clone(),
-            session: Value::Null,
-            link: None,
-        }
+        Realtime::turn(model, kind, bound, self.report.clone())
     }
 }
 

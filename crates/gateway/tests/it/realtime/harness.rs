@@ -63,7 +63,12 @@ impl TestGateway {
     pub(crate) async fn sell_realtime(&self) {
         self.sell(CATALOG).await;
         let base = format!("http://{}/v1", self.simulator.address());
-        let models = [("live-voice", "sim-voice"), ("live-ears", "whisper-1")];
+        let models = [
+            ("live-voice", "sim-voice"),
+            ("live-line", "sim-voice"),
+            ("live-time", "sim-voice"),
+            ("live-ears", "whisper-1"),
+        ];
         let options = ChannelOptions {
             provider: Some("openai"),
             priority: 10,
@@ -75,6 +80,13 @@ impl TestGateway {
     pub(crate) async fn connect(&self) -> Client {
         let bearer = format!("Bearer {}", self.key);
         let connected = self.connect_as(PATH, &[("authorization", &bearer)]).await;
+        connected.unwrap()
+    }
+
+    pub(crate) async fn connect_to(&self, model: &str) -> Client {
+        let bearer = format!("Bearer {}", self.key);
+        let path = format!("/v1/realtime?model={model}");
+        let connected = self.connect_as(&path, &[("authorization", &bearer)]).await;
         connected.unwrap()
     }
 
@@ -234,10 +246,16 @@ impl Client {
 
 /// What usage costs, in nano-USD.
 pub(crate) fn price(used: &RealtimeUsage) -> i64 {
-    let cached = used.cached_text + used.cached_audio + used.cached_image;
+    price_with(used, CACHED)
+}
+
+/// The same where a token of cached audio has this price.
+pub(crate) fn price_with(used: &RealtimeUsage, cached_audio: u64) -> i64 {
+    let cached = used.cached_text + used.cached_image;
     let nanos = (used.input_text - used.cached_text) * INPUT_TEXT
         + (used.input_audio - used.cached_audio) * INPUT_AUDIO
         + cached * CACHED
+        + used.cached_audio * cached_audio
         + used.output_text * OUTPUT_TEXT
         + used.output_audio * OUTPUT_AUDIO;
     i64::try_from(nanos).unwrap()
