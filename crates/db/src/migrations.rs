@@ -35,7 +35,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 54] = [
+pub(crate) const MIGRATIONS: [Migration; 56] = [
     Migration {
         version: 20261115000100,
         name: "roles",
