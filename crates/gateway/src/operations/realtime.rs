@@ -10,7 +10,9 @@ mod quote;
 mod request;
 mod session_update;
 mod turn;
+mod turn_bound;
 mod turns;
+mod unnamed;
 
 use std::sync::Arc;
 
@@ -18,6 +20,7 @@ use http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL};
 use hyper::upgrade::OnUpgrade;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 
@@ -125,13 +128,19 @@ impl PendingClient {
                 let Ok(connection) = upgrade.await else {
                     return;
                 };
-                let (mut writer, mut reader) = socket(connection, Role::Server).await.split();
-                drop(writer.send(Message::text(event)).await);
-                close(&mut writer, code, &error.message).await;
-                while reader.next().await.is_some_and(|read| read.is_ok()) {}
+                let socket = socket(connection, Role::Server).await;
+                refuse_by_close(socket, event, code, &error.message).await;
             };
             drop(tokio::time::timeout(SWITCH_WAIT, refused).await);
         });
         response
     }
+}
+
+/// The error as an event, then the close code.
+async fn refuse_by_close(socket: Socket, event: String, code: CloseCode, reason: &str) {
+    let (mut writer, mut reader) = socket.split();
+    drop(writer.send(Message::text(event)).await);
+    close(&mut writer, code, reason).await;
+    while reader.next().await.is_some_and(|read| read.is_ok()) {}
 }

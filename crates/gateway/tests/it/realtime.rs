@@ -7,3 +7,4 @@ mod extra_prices;
 pub(crate) mod harness;
 mod money;
 mod session;
+mod transcription;

@@ -54,7 +54,7 @@ pub struct Ask<'a> {
     /// OpenAI's format.
     pub format: Format,
     pub task: Task,
-    /// The upstream's name of the model.
+    /// The upstream's name of the model; empty for a realtime session that transcribes.
     pub model: &'a str,
     /// Whether the response is streamed.
     pub stream: bool,

@@ -28,6 +28,8 @@ pub struct RealtimeSession {
     pub speaks: bool,
     /// Whether the server begins responses by itself.
     pub begins_by_itself: bool,
+    /// Whether it makes transcripts and nothing else. A session keeps its type.
+    is_transcription: bool,
     pub input_format: AudioFormat,
     pub output_format: AudioFormat,
     /// Who writes down what the user says, as the last event names it.
@@ -76,6 +78,7 @@ impl Default for RealtimeSession {
         Self {
             speaks: true,
             begins_by_itself: true,
+            is_transcription: false,
             input_format: AudioFormat::default(),
             output_format: AudioFormat::default(),
             transcriber: None,
@@ -85,6 +88,18 @@ impl Default for RealtimeSession {
 }
 
 impl RealtimeSession {
+    /// A session that makes transcripts and nothing else.
+    #[must_use]
+    pub fn of_transcription(transcriber: &str) -> Self {
+        Self {
+            speaks: false,
+            begins_by_itself: false,
+            is_transcription: true,
+            transcriber: Some(transcriber.to_owned()),
+            ..Self::default()
+        }
+    }
+
     /// Takes over what a `session` object says.
     pub fn apply(&mut self, session: &Value) {
         if let Some(modalities) = session.get("output_modalities").and_then(Value::as_array) {
@@ -92,12 +107,6 @@ impl RealtimeSession {
         }
         if let Some(longest) = session.get("max_output_tokens") {
             self.max_output_tokens = longest.as_u64();
-        }
-        if session
-            .get("type")
-            .is_some_and(|kind| kind == "transcription")
-        {
-            self.begins_by_itself = false;
         }
         let audio = session.get("audio").unwrap_or(&Value::Null);
         if let Some(format) = audio.pointer("/output/format") {
@@ -112,7 +121,7 @@ impl RealtimeSession {
         if let Some(detection) = input.get("turn_detection") {
             let creates = detection.get("create_response");
             let creates = creates.is_none_or(|creates| creates != &Value::Bool(false));
-            self.begins_by_itself = !detection.is_null() && creates;
+            self.begins_by_itself = !detection.is_null() && creates && !self.is_transcription;
         }
         if let Some(transcription) = input.get("transcription") {
             let model = transcription.get("model").and_then(Value::as_str);
@@ -151,6 +160,15 @@ mod tests {
         let manual = json!({ "type": "server_vad", "create_response": false });
         session.apply(&json!({ "audio": { "input": { "turn_detection": manual } } }));
         assert!(!session.begins_by_itself);
+    }
+
+    #[test]
+    fn a_transcription_session_begins_no_response_whatever_detects_its_turns() {
+        let mut session = RealtimeSession::of_transcription("whisper-1");
+        let detection = json!({ "type": "server_vad", "create_response": true });
+        session.apply(&json!({ "audio": { "input": { "turn_detection": detection } } }));
+        assert!(!session.begins_by_itself);
+        assert_eq!(session.transcriber.as_deref(), Some("whisper-1"));
     }
 
     #[test]

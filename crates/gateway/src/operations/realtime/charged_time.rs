@@ -36,9 +36,11 @@ impl ChargedTime {
         turns: &Turns,
         model: &str,
         open: OpenChannel,
+        transcribes: bool,
     ) -> Result<Self, ApiError> {
         let began = Instant::now();
-        let operation = of_time(turns, model, FieldReport::default());
+        let kind = TurnKind::Time { transcribes };
+        let operation = of_time(turns, model, kind, FieldReport::default());
         let begun = turns.begin(operation, Some(open)).await?;
         Ok(Self {
             turn: Turn::of(&begun),
@@ -67,13 +69,13 @@ impl ChargedTime {
     }
 }
 
-fn of_time(turns: &Turns, model: &str, report: FieldReport) -> Realtime {
+fn of_time(turns: &Turns, model: &str, kind: TurnKind, report: FieldReport) -> Realtime {
     let period = turns.services.settings.realtime.charged_time;
     let bound = TokenBound {
         seconds: period.as_secs().max(1),
         ..TokenBound::default()
     };
-    Realtime::turn(model, TurnKind::Time, bound, report)
+    Realtime::turn(model, kind, bound, report)
 }
 
 // === impl Connection ===
@@ -106,7 +108,10 @@ impl Connection {
     async fn hold_time(&self, ends: Instant) -> Result<Turn, ApiError> {
         loop {
             let report = self.state.lock().await.report.clone();
-            let operation = of_time(&self.turns, &self.model, report);
+            let kind = TurnKind::Time {
+                transcribes: self.transcribes,
+            };
+            let operation = of_time(&self.turns, &self.model, kind, report);
             let begun = self.turns.begin(operation, Some(self.open_channel())).await;
             match begun {
                 Ok(begun) => return Ok(Turn::of(&begun)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message;
@@ -13,14 +13,15 @@ use trunkline_ledger::Outcome;
 
 use super::PendingClient;
 use super::charged_time::ChargedTime;
-use super::request::Realtime;
+use super::request::{Realtime, TokenBound, TurnKind};
 use super::turn::Begun;
 use super::turns::{State, Turns};
+use super::unnamed;
 use crate::channels::Channel;
 use crate::error::{ApiError, ErrorCode};
 use crate::response::Responder;
 use crate::websocket::{
-    CLOSE_WAIT, ConnectionClock, ConnectionDue, LOOK, SocketReader, SocketWriter, close,
+    CLOSE_WAIT, ConnectionClock, ConnectionDue, LOOK, Socket, SocketReader, SocketWriter, close,
     close_code, error_event, send,
 };
 
@@ -29,6 +30,8 @@ pub(super) struct Connection {
     /// The model by its public name, and as the client wrote it.
     pub(super) model: String,
     pub(super) model_as_sent: String,
+    /// It makes transcripts and nothing else.
+    pub(super) transcribes: bool,
     pub(super) channel: Arc<Channel>,
     pub(super) credential: i64,
     pub(super) state: Mutex<State>,
@@ -69,6 +72,22 @@ impl From<ApiError> for Finish {
     }
 }
 
+/// An upstream that is connected to, with the money of its first turn.
+pub(super) struct Opened {
+    begun: Begun,
+    upstream: Socket,
+    time: Option<ChargedTime>,
+    model_as_sent: String,
+}
+
+/// What is sent to an upstream first.
+pub(super) enum FirstFrame {
+    /// The session of a client secret.
+    Session(Value),
+    /// The client's update that named the transcriber; the client has had our greeting.
+    Update(String),
+}
+
 /// Opens a connection by its first turn, and relays until it ends.
 pub(super) async fn run(
     turns: Turns,
@@ -76,38 +95,67 @@ pub(super) async fn run(
     client: PendingClient,
     responder: Responder,
 ) {
-    let settings = &turns.services.settings.realtime;
-    operation.bound.input = settings.ahead_tokens;
-    operation.bound.output = settings.max_output_tokens;
+    if operation.model.is_empty() {
+        return Box::pin(unnamed::run(turns, operation, client, responder)).await;
+    }
     let session = operation.session.take();
-    let model_as_sent = operation.model.clone();
-    let mut begun = match turns.begin(operation, None).await {
-        Ok(begun) => begun,
+    let opened = match open(&turns, operation).await {
+        Ok(opened) => opened,
         Err(error) => return client.refuse(&turns, responder, error),
     };
-    let Some(upstream) = begun.socket.take() else {
-        return client.refuse(&turns, responder, ApiError::unavailable());
-    };
-    let mut time = None;
-    if begun.bills_time {
-        let open = begun.open_channel();
-        match ChargedTime::begin(&turns, &begun.model, open).await {
-            Ok(held) => time = Some(held),
-            Err(error) => return client.refuse(&turns, responder, error),
-        }
-    }
     let Some(client) = client.switch(responder).await else {
         return;
     };
+    converse(turns, opened, client, FirstFrame::Session(session)).await;
+}
+
+/// Holds the money of the first turn and of the first time, and connects to the upstream.
+pub(super) async fn open(turns: &Turns, mut operation: Realtime) -> Result<Opened, ApiError> {
+    let settings = &turns.services.settings.realtime;
+    operation.bound = match operation.kind {
+        TurnKind::Transcription => TokenBound::default().ahead(settings.ahead_tokens),
+        TurnKind::Response { .. } | TurnKind::Time { .. } => TokenBound {
+            input: settings.ahead_tokens,
+            output: settings.max_output_tokens,
+            ..TokenBound::default()
+        },
+    };
+    let transcribes = operation.kind == TurnKind::Transcription;
+    let model_as_sent = operation.model.clone();
+    let mut begun = turns.begin(operation, None).await?;
+    let upstream = begun.socket.take().ok_or_else(ApiError::unavailable)?;
+    let mut time = None;
+    if begun.bills_time {
+        let channel = begun.open_channel();
+        let held = ChargedTime::begin(turns, &begun.model, channel, transcribes);
+        time = Some(held.await?);
+    }
+    Ok(Opened {
+        begun,
+        upstream,
+        time,
+        model_as_sent,
+    })
+}
+
+/// Relays between both sides until one ends.
+pub(super) async fn converse(turns: Turns, opened: Opened, client: Socket, first: FirstFrame) {
     let (client, from_client) = client.split();
-    let (upstream, from_upstream) = upstream.split();
-    let mut connection = Connection::new(turns, begun, model_as_sent, client, upstream);
-    connection.state.get_mut().time = time;
+    let (upstream, from_upstream) = opened.upstream.split();
+    let mut connection =
+        Connection::new(turns, opened.begun, opened.model_as_sent, client, upstream);
+    let state = connection.state.get_mut();
+    state.time = opened.time;
+    state.was_greeted = matches!(first, FirstFrame::Update(_));
     let mut readers = Readers {
         client: from_client,
         upstream: from_upstream,
     };
-    let finish = match connection.first_update(session).await {
+    let sent = match first {
+        FirstFrame::Session(session) => connection.first_update(session).await,
+        FirstFrame::Update(text) => connection.client_text(&text).await,
+    };
+    let finish = match sent {
         Ok(()) => Box::pin(connection.relay(&mut readers)).await,
         Err(finish) => finish,
     };
@@ -126,10 +174,12 @@ impl Connection {
             clock: ConnectionClock::start(),
             upstream: Instant::now(),
         };
+        let state = State::new(&begun, &model_as_sent, FieldReport::default());
         Self {
             turns,
             model_as_sent,
-            state: Mutex::new(State::new(&begun, FieldReport::default())),
+            transcribes: begun.kind == TurnKind::Transcription,
+            state: Mutex::new(state),
             settled: Notify::new(),
             client: Mutex::new(client),
             upstream: Mutex::new(upstream),
@@ -263,9 +313,9 @@ impl Connection {
             return;
         }
         let cancel = json!({ "type": "response.cancel" }).to_string();
-        let Ok(()) = self.to_upstream(Message::text(cancel)).await else {
+        if !self.transcribes && self.to_upstream(Message::text(cancel)).await.is_err() {
             return;
-        };
+        }
         let ending = self.turns.services.settings.realtime.ending;
         let rest = async {
             loop {

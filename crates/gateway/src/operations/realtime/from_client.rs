@@ -8,7 +8,7 @@ use trunkline_wire::realtime::{ClientEvent, ClientEventKind};
 
 use super::REALTIME;
 use super::connection::{Connection, Finish};
-use super::request::{TokenBound, TurnKind};
+use super::request::{TRANSCRIPTION, TokenBound, TurnKind};
 use super::turn::OpenChannel;
 use super::turns::{State, Turn};
 use crate::error::{ApiError, ErrorCode};
@@ -19,6 +19,8 @@ use crate::websocket::SocketReader;
 const FREED_WAIT: std::time::Duration = std::time::Duration::from_secs(30);
 /// A smaller frame is not counted: it is sent on at once.
 const COUNTED_FROM: usize = 65_536;
+/// Tokens of audio that a transcription is held ahead of at least: a second.
+const LEAST_AHEAD: u64 = 10;
 /// Events of ours begin with it.
 pub(super) const OWN_EVENT: &str = "trunkline_";
 
@@ -46,7 +48,7 @@ impl Connection {
         }
     }
 
-    async fn client_text(&self, text: &str) -> Result<(), Finish> {
+    pub(super) async fn client_text(&self, text: &str) -> Result<(), Finish> {
         // A large frame is memory of its account until it is sent on.
         let (services, account) = (&self.turns.services, self.turns.caller.account.id);
         let counts = text.len() >= COUNTED_FROM && !services.is_draining();
@@ -71,6 +73,12 @@ impl Connection {
                 Some(event) => Some(event),
                 None => return Ok(()),
             },
+            ClientEventKind::ResponseCreate if self.transcribes => {
+                let text = "a transcription session makes no responses";
+                let error = ApiError::new(ErrorCode::Invalid("invalid_event"), text);
+                let event = read.event.get("event_id").and_then(Value::as_str);
+                return self.error_to_client(&error, event).await;
+            }
             ClientEventKind::ResponseCreate => Some(self.before_response(&mut read).await?),
             ClientEventKind::ItemCreate | ClientEventKind::Commit | ClientEventKind::Other => {
                 let mut state = self.state.lock().await;
@@ -164,11 +172,7 @@ impl Connection {
                 Ok(()) => break,
                 Err(error) => error,
             };
-            let is_short = matches!(
-                error.kind,
-                ErrorCode::InsufficientBalance | ErrorCode::BudgetExceeded
-            );
-            if !is_short || (state.running.is_empty() && state.owed == 0) {
+            if !is_short(&error) || (state.running.is_empty() && state.owed == 0) {
                 return Err(error.into());
             }
             let settled = self.settled.notified();
@@ -209,7 +213,7 @@ impl Connection {
     }
 
     /// Money for the transcription of the audio so far, where there is a transcriber.
-    async fn hold_transcription(&self, state: &mut State) -> Result<(), Finish> {
+    pub(super) async fn hold_transcription(&self, state: &mut State) -> Result<(), Finish> {
         let Some(model) = state.session.transcriber.clone() else {
             return Ok(());
         };
@@ -218,7 +222,16 @@ impl Connection {
             if state.transcriber.is_none() {
                 let ahead = needed.ahead(self.turns.services.settings.realtime.ahead_tokens);
                 let turn = self.begin(state, &model, TurnKind::Transcription, ahead);
-                state.transcriber = Some(turn.await?);
+                let turn = match turn.await {
+                    // The balance may cover what was said without what may follow.
+                    Err(error) if is_short(&error) => {
+                        let needed = needed.ahead(LEAST_AHEAD);
+                        let turn = self.begin(state, &model, TurnKind::Transcription, needed);
+                        turn.await?
+                    }
+                    turn => turn?,
+                };
+                state.transcriber = Some(turn);
             }
             match &mut state.transcriber {
                 Some(turn) => turn.cover(needed).await,
@@ -261,12 +274,25 @@ impl Connection {
         mut session: Value,
     ) -> Result<(), Finish> {
         if let Value::Object(fields) = &mut session {
-            fields.insert("type".to_owned(), json!("realtime"));
-            fields.insert("max_output_tokens".to_owned(), json!(state.longest));
+            let kind = if self.transcribes {
+                TRANSCRIPTION
+            } else {
+                fields.insert("max_output_tokens".to_owned(), json!(state.longest));
+                REALTIME
+            };
+            fields.insert("type".to_owned(), json!(kind));
         }
         state.own_updates = state.own_updates.saturating_add(1);
         let event = format!("{OWN_EVENT}{}", state.own_updates);
         let update = json!({ "type": "session.update", "event_id": event, "session": session });
         self.to_upstream(Message::text(update.to_string())).await
     }
+}
+
+/// Whether money is missing, and nothing else.
+fn is_short(error: &ApiError) -> bool {
+    matches!(
+        error.kind,
+        ErrorCode::InsufficientBalance | ErrorCode::BudgetExceeded
+    )
 }

@@ -115,6 +115,9 @@ impl Connection {
             state.own_updates = state.own_updates.saturating_sub(1);
             return Ok(());
         }
+        if !is_update && std::mem::take(&mut state.was_greeted) {
+            return Ok(());
+        }
         if let Some(session) = event.get_mut("session") {
             self.shown_session(&state, session);
         }

@@ -26,6 +26,11 @@ use crate::services::Services;
 /// The sub-protocol that carries a key: browsers can set no header.
 const KEY_PROTOCOL: &str = "openai-insecure-api-key.";
 
+/// A session that makes transcripts and nothing else, in queries and in sessions.
+pub(super) const TRANSCRIPTION: &str = "transcription";
+/// Where a session names its transcriber.
+pub(super) const TRANSCRIBER: &str = "/audio/input/transcription/model";
+
 /// One turn of a connection.
 pub(crate) struct Realtime {
     pub(super) model: String,
@@ -50,7 +55,10 @@ pub(super) enum TurnKind {
     /// What a user said, written down by a model of its own.
     Transcription,
     /// Time of the connection.
-    Time,
+    Time {
+        /// Nothing but transcripts is made in it.
+        transcribes: bool,
+    },
 }
 
 /// The most that a turn can use.
@@ -105,7 +113,7 @@ impl TurnKind {
         };
         match self {
             Self::Transcription => vec![of(Bucket::AudioInput, Bucket::PlainOutput)],
-            Self::Time => vec![time_used(bound.seconds)],
+            Self::Time { .. } => vec![time_used(bound.seconds)],
             Self::Response { speaks, hears } => {
                 let output = if speaks {
                     Bucket::AudioOutput
@@ -126,8 +134,10 @@ impl TurnKind {
 
     const fn endpoint(self) -> EndpointType {
         match self {
-            Self::Response { .. } | Self::Time => EndpointType::Realtime,
-            Self::Transcription => EndpointType::AudioTranscription,
+            Self::Response { .. } | Self::Time { transcribes: false } => EndpointType::Realtime,
+            Self::Transcription | Self::Time { transcribes: true } => {
+                EndpointType::AudioTranscription
+            }
         }
     }
 }
@@ -214,19 +224,39 @@ impl Operation for Realtime {
     fn parse(secret: Self::Route, query: String) -> Result<Self, ApiError> {
         let session = secret.map(|secret| secret.session);
         let session = session.unwrap_or(Value::Null);
-        let of_session = session.get("model").and_then(Value::as_str);
-        let of_session = of_session.map(ToOwned::to_owned);
+        let intent = parameter(&query, "intent");
+        let transcribes = intent.is_some_and(|intent| intent == TRANSCRIPTION)
+            || session
+                .get("type")
+                .is_some_and(|kind| kind == TRANSCRIPTION);
+        let of_session = if transcribes {
+            session.pointer(TRANSCRIBER)
+        } else {
+            session.get("model")
+        };
+        let of_session = of_session.and_then(Value::as_str).map(ToOwned::to_owned);
         let model = parameter(&query, "model").or(of_session);
-        let model = model.filter(|model| !model.is_empty()).ok_or_else(|| {
-            let text = "name the model in the query: /v1/realtime?model=…";
-            ApiError::new(ErrorCode::Invalid("invalid_request"), text).at("model")
-        })?;
-        Ok(Self {
-            model,
-            kind: TurnKind::Response {
+        let model = match model.filter(|model| !model.is_empty()) {
+            Some(model) => model,
+            // Its first update names it.
+            None if transcribes => String::new(),
+            None => {
+                let text = "name the model in the query: /v1/realtime?model=…";
+                let error = ApiError::new(ErrorCode::Invalid("invalid_request"), text);
+                return Err(error.at("model"));
+            }
+        };
+        let kind = if transcribes {
+            TurnKind::Transcription
+        } else {
+            TurnKind::Response {
                 speaks: true,
                 hears: true,
-            },
+            }
+        };
+        Ok(Self {
+            model,
+            kind,
             bound: TokenBound::default(),
             report: FieldReport::default(),
             session,
@@ -270,7 +300,8 @@ impl Operation for Realtime {
         let kind = self.kind;
         let terms = Planned {
             name: REALTIME,
-            endpoint: self.kind.endpoint(),
+            // Of the channels that can be connected to.
+            endpoint: EndpointType::Realtime,
             model: self.model,
             usage: Usage::unknown()
                 .with(Bucket::PlainInput, 0)

@@ -5,17 +5,20 @@ use trunkline_catalog::{FieldNote, FieldTreatment, SERVER_TOOL_DROPPED, UNKNOWN_
 use trunkline_wire::realtime::ClientEvent;
 
 use super::connection::{Connection, Finish};
+use super::request::TRANSCRIBER;
 use super::turns::State;
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode};
 use crate::field_report::strict_violation;
 use crate::headers::is_strict;
 
 const TRANSCRIPTION: &str = "/audio/input/transcription";
-const TRANSCRIBER: &str = "/audio/input/transcription/model";
 
 impl Connection {
     /// The first frame to the upstream: the session of a client secret, and the longest response as a number.
     pub(super) async fn first_update(&self, session: Value) -> Result<(), Finish> {
+        if self.transcribes && !session.is_object() {
+            return Ok(());
+        }
         let mut read =
             ClientEvent::read(&json!({ "type": "session.update", "session": session }).to_string())
                 .map_err(|_| ApiError::unavailable())?;
@@ -37,6 +40,11 @@ impl Connection {
         &self,
         read: &mut ClientEvent,
     ) -> Result<Option<String>, Finish> {
+        if let Err(error) = self.check_transcriber(&read.event) {
+            let event = read.event.get("event_id").and_then(Value::as_str);
+            self.error_to_client(&error, event).await?;
+            return Ok(None);
+        }
         let mut state = self.state.lock().await;
         let notes = self.rewrite(&mut state, read);
         let policy = self.turns.caller.key.policy.fields();
@@ -50,11 +58,19 @@ impl Connection {
         notes.into_iter().for_each(|note| state.report.add(note));
         state.add(read.adds());
         if let Some(session) = read.event.get_mut("session") {
+            let before = state.session.transcriber.clone();
             state.session.apply(session);
+            if state.session.transcriber != before {
+                // What is held is of the other model.
+                state.transcriber = None;
+            }
             if let Some(longest) = session.get("max_output_tokens").and_then(Value::as_u64) {
                 state.longest = longest;
             }
             self.name_transcriber(session);
+        }
+        if state.uncommitted > 0 {
+            self.hold_transcription(&mut state).await?;
         }
         drop(state);
         Ok(Some(read.event.to_string()))
@@ -102,6 +118,20 @@ impl Connection {
         notes
     }
 
+    /// A session that makes nothing but transcripts cannot do without its transcriber.
+    fn check_transcriber(&self, event: &Value) -> Result<(), ApiError> {
+        let session = event.get("session").filter(|_| self.transcribes);
+        let named = session.and_then(|session| session.pointer(TRANSCRIBER)?.as_str());
+        let Some(model) = named.filter(|model| self.upstream_transcriber(model).is_none()) else {
+            return Ok(());
+        };
+        let book = &self.turns.services.catalog.load_full().book;
+        self.turns.caller.sale(book, model)?;
+        let text = "this connection does not reach that transcriber; open another one for it";
+        let error = ApiError::new(ErrorCode::Invalid("invalid_event"), text);
+        Err(error.at("session.audio.input.transcription.model"))
+    }
+
     /// Writes the upstream's name of the transcriber, now that its public name is known to the connection.
     fn name_transcriber(&self, session: &mut Value) {
         if let Some(model) = session.pointer_mut(TRANSCRIBER)
@@ -129,6 +159,12 @@ impl Connection {
 
     /// The upstream's name of a transcriber that is sold to the caller and served by the channel.
     fn upstream_transcriber(&self, model: &str) -> Option<String> {
+        // It may be named by an alias.
+        let model = if self.transcribes && model == self.model_as_sent {
+            self.model.as_str()
+        } else {
+            model
+        };
         let book = &self.turns.services.catalog.load_full().book;
         let is_sold = self.turns.caller.sale(book, model).is_ok();
         let upstream = self.channel.row.models.get(model);

@@ -10,7 +10,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{Method, StatusCode, Uri};
 use tokio::sync::{mpsc, oneshot};
 use tokio_tungstenite::tungstenite::protocol::Role;
-use trunkline_catalog::{FieldNote, FieldReport, FieldTreatment};
+use trunkline_catalog::FieldReport;
 use trunkline_ledger::Outcome;
 use trunkline_types::{Bucket, Money, RequestId, Usage};
 use trunkline_upstream::{
@@ -19,6 +19,7 @@ use trunkline_upstream::{
 use trunkline_wire::{Format, read_error};
 
 use super::request::{TokenBound, TurnKind};
+use super::turn_bound::LEAST_OUTPUT;
 use crate::channels::Channel;
 use crate::error::{ApiError, ErrorCode};
 use crate::failover::{
@@ -29,10 +30,10 @@ use crate::guardrail::AnswerExcerpt;
 use crate::idempotency::StoredResponse;
 use crate::operation::{Execution, HoldPolicy, Metered, PricedOperation, RelayEnd, Settled};
 use crate::operations::exact_price::Priced;
-use crate::priced_call::{Price, PricedCall};
+use crate::priced_call::PricedCall;
 use crate::rate_limit::Cost;
 use crate::request_context::{RequestContext, Tokens};
-use crate::reservation::{Extended, Reservation, Shortfall, free_balance, insufficient_funds};
+use crate::reservation::{Reservation, Shortfall, free_balance};
 use crate::response::Responder;
 use crate::sending::{headers, send_as};
 use crate::services::Services;
@@ -42,8 +43,6 @@ use crate::websocket::{self, Socket};
 const OPEN_WAIT: Duration = Duration::from_secs(20);
 /// Bytes of a refusal that are read.
 const MAX_ERROR_BYTES: usize = 65_536;
-/// Fewer tokens than this are no answer: the caller is told instead.
-const LEAST_OUTPUT: u64 = 64;
 /// A connection's responses may be as long as this part of what is free pays for, so that a conversation of many turns
 /// fits a small balance.
 const FREE_SHARE: i64 = 10;
@@ -78,6 +77,7 @@ pub(super) struct OpenChannel {
 pub(super) struct Begun {
     pub(super) id: RequestId,
     pub(super) commands: mpsc::Sender<Command>,
+    pub(super) kind: TurnKind,
     /// What the hold covers.
     pub(super) bound: TokenBound,
     /// The connection that it opened.
@@ -120,117 +120,6 @@ pub(super) struct TurnEnd {
 }
 
 impl TurnExecution {
-    /// The most that a bound can cost.
-    fn most(&self, bound: TokenBound) -> Result<Money, ApiError> {
-        Ok(self.dearest(bound)?.1.amount)
-    }
-
-    /// The dearest use of a bound, and its price; no use where all of them are free.
-    pub(super) fn dearest(&self, bound: TokenBound) -> Result<(Option<Usage>, Price), ApiError> {
-        let nothing = Usage::unknown()
-            .with(Bucket::PlainInput, 0)
-            .with(Bucket::AudioSeconds, 0);
-        let mut dearest = (None, self.priced.call.price(&nothing)?);
-        for usage in self.kind.usages(bound) {
-            let price = self.priced.call.price(&usage)?;
-            if price.amount > dearest.1.amount {
-                dearest = (Some(usage), price);
-            }
-        }
-        Ok(dearest)
-    }
-
-    /// The longest output that an amount pays for, up to the bound's own; of a connection's time, the seconds.
-    fn affordable(&self, amount: Money) -> Result<u64, ApiError> {
-        let longest = match self.kind {
-            TurnKind::Time => self.bound.seconds,
-            TurnKind::Response { .. } | TurnKind::Transcription => self.bound.output,
-        };
-        let (mut fits, mut above) = (0_u64, longest.saturating_add(1));
-        while fits.saturating_add(1) < above {
-            let length = fits.midpoint(above);
-            if self.most(self.bound_of(length))? <= amount {
-                fits = length;
-            } else {
-                above = length;
-            }
-        }
-        Ok(fits)
-    }
-
-    const fn bound_of(&self, length: u64) -> TokenBound {
-        let bound = self.bound;
-        match self.kind {
-            TurnKind::Time => TokenBound {
-                seconds: length,
-                ..bound
-            },
-            TurnKind::Response { .. } | TurnKind::Transcription => TokenBound {
-                output: length,
-                ..bound
-            },
-        }
-    }
-
-    fn bills_time(&self) -> bool {
-        let entry = self.priced.call.sale.model.entry();
-        entry.extra_prices.connection_second.is_some()
-    }
-
-    fn shorten(&mut self, output: u64, why: &'static str) {
-        self.bound.output = output;
-        let field = "session.max_output_tokens";
-        let note = FieldNote::new(
-            field,
-            FieldTreatment::Defaulted,
-            "max_tokens_defaulted",
-            why,
-        );
-        self.priced
-            .call
-            .report
-            .add(note.with_value(output.to_string()));
-    }
-
-    /// Raises the hold ahead of what is needed.
-    async fn cover(
-        &mut self,
-        services: &Services,
-        reservation: &mut Reservation,
-        needed: TokenBound,
-    ) -> Result<TokenBound, ApiError> {
-        let ahead = needed.ahead(services.settings.realtime.ahead_tokens);
-        let total = self.most(ahead)?;
-        if total <= reservation.held {
-            return Ok(ahead);
-        }
-        match reservation.extend(total).await {
-            Extended::Whole => Ok(ahead),
-            Extended::Unknown => Err(ApiError::unavailable()),
-            Extended::Short(by) => {
-                // A shorter response may do with what there is.
-                self.bound = needed;
-                let output = self.affordable(reservation.held)?;
-                if output >= needed.output.min(LEAST_OUTPUT) {
-                    return Ok(TokenBound { output, ..needed });
-                }
-                let required = self.most(needed)?;
-                let shortfall = Shortfall {
-                    by,
-                    fits: reservation.held,
-                    reserved: reservation.held,
-                };
-                let fix = "top up, or begin a new connection";
-                Err(insufficient_funds(
-                    shortfall,
-                    required,
-                    "the next response may cost",
-                    fix,
-                ))
-            }
-        }
-    }
-
     async fn refused(
         services: &Services,
         to: To<'_>,
@@ -274,7 +163,13 @@ impl Attempts for TurnExecution {
         let question = Ask {
             format: ProviderFormat::OpenaiRealtime,
             task: Task::Generate,
-            model: channel.upstream_model(&self.priced.call.model),
+            model: match self.kind {
+                // The session names it.
+                TurnKind::Transcription => "",
+                TurnKind::Response { .. } | TurnKind::Time { .. } => {
+                    channel.upstream_model(&self.priced.call.model)
+                }
+            },
             stream: true,
             id: None,
         };
@@ -368,7 +263,8 @@ impl Execution for TurnExecution {
 
     /// The turn that opens a connection chooses how long its responses may be.
     async fn fit_to_funds(&mut self, services: &Services) -> Result<(), ApiError> {
-        if self.link.open.is_some() {
+        let is_response = matches!(self.kind, TurnKind::Response { .. });
+        if self.link.open.is_some() || !is_response {
             return Ok(());
         }
         let account = self.priced.call.caller.account.id;
@@ -400,7 +296,7 @@ impl Execution for TurnExecution {
             return Ok(None);
         }
         let output = self.affordable(shortfall.fits)?;
-        if self.kind == TurnKind::Time {
+        if let TurnKind::Time { .. } = self.kind {
             if !(1..self.bound.seconds).contains(&output) {
                 return Ok(None);
             }
@@ -427,6 +323,7 @@ impl Execution for TurnExecution {
         let begun = Begun {
             id: self.priced.call.id,
             commands: sender,
+            kind: self.kind,
             bound: self.bound,
             socket: served.answer,
             channel: Arc::clone(&served.channel),

@@ -100,6 +100,8 @@ pub(super) struct State {
     pub(super) uncommitted: u64,
     /// Updates of ours whose event the client does not see.
     pub(super) own_updates: usize,
+    /// The client has had a `session.created` of ours.
+    pub(super) was_greeted: bool,
     pub(super) report: FieldReport,
     /// How turns end now.
     pub(super) outcome: Outcome,
@@ -263,23 +265,33 @@ impl Running {
 // === impl State ===
 
 impl State {
-    pub(super) fn new(first: &Begun, report: FieldReport) -> Self {
+    /// The first turn is that of the next response, or in a session that makes nothing else of a transcription.
+    pub(super) fn new(first: &Begun, model_as_sent: &str, report: FieldReport) -> Self {
+        let transcribes = first.kind == TurnKind::Transcription;
+        let (session, held, transcriber) = if transcribes {
+            let session = RealtimeSession::of_transcription(model_as_sent);
+            (session, VecDeque::new(), Some(Turn::of(first)))
+        } else {
+            let held = VecDeque::from([Turn::of(first)]);
+            (RealtimeSession::default(), held, None)
+        };
         Self {
-            session: RealtimeSession::default(),
+            session,
             longest: first.bound.output,
             affordable: first.bound.output,
             conversation: 0,
             added: AddedTokens::default(),
             words: String::new(),
             hears: false,
-            held: VecDeque::from([Turn::of(first)]),
+            held,
             owed: 0,
             running: HashMap::new(),
-            transcriber: None,
+            transcriber,
             transcripts: HashMap::new(),
             time: None,
             uncommitted: 0,
             own_updates: 0,
+            was_greeted: false,
             report,
             outcome: Outcome::Complete,
             is_client_gone: false,

@@ -68,6 +68,7 @@ impl TestGateway {
             ("live-line", "sim-voice"),
             ("live-time", "sim-voice"),
             ("live-ears", "whisper-1"),
+            ("live-words", "gpt-4o-transcribe"),
         ];
         let options = ChannelOptions {
             provider: Some("openai"),

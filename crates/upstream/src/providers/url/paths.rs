@@ -52,10 +52,14 @@ const fn talk(format: Format) -> Option<Talk> {
     }
 }
 
-/// The query that names the model of a realtime connection; none for other calls.
+/// The query that names the model of a realtime connection, or that it transcribes; none for other calls.
 fn realtime(ask: &Ask<'_>) -> Result<Option<String>, UrlError> {
     if (ask.format, ask.task) != (Format::OpenaiRealtime, Task::Generate) {
         return Ok(None);
+    }
+    // A session that transcribes names its model itself.
+    if ask.model.is_empty() {
+        return Ok(Some("/realtime?intent=transcription".to_owned()));
     }
     Ok(Some(format!(
         "/realtime?model={}",

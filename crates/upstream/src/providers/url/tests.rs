@@ -244,6 +244,12 @@ fn a_realtime_connection_names_its_model_in_the_query() {
         ),
     ] {
         assert_eq!(address(provider, base, &question).unwrap(), to);
+        let unnamed = Ask {
+            model: "",
+            ..question
+        };
+        let to = address(provider, base, &unnamed).unwrap();
+        assert!(to.ends_with("/realtime?intent=transcription"), "{to}");
     }
 }
 
