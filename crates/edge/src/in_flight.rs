@@ -71,17 +71,19 @@ impl InFlight {
         {
             return Err(full("this node has too many concurrent calls"));
         }
-        let share = |all: usize| {
-            all.checked_div(settings.account_share.max(1))
-                .unwrap_or(all)
-        };
         let (calls, held) = self.of(account);
-        if calls > share(settings.max_in_flight).max(1)
-            || held > share(settings.max_buffered_bytes).max(settings.max_body_bytes)
-        {
+        let most_calls = share(settings, settings.max_in_flight).max(1);
+        if calls > most_calls || held > account_bytes(settings) {
             return Err(full("this account has too many concurrent calls"));
         }
         Ok(permit)
+    }
+
+    /// Whether the node, or the account of it, has as many bytes in memory as it may: the next body would be refused.
+    pub(crate) fn is_full(&self, settings: &AcceptSettings, account: AccountId) -> bool {
+        let (_, held) = self.of(account);
+        self.bytes.load(Ordering::Relaxed) > settings.max_buffered_bytes
+            || held > account_bytes(settings)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<AccountId, (usize, usize)>> {
@@ -93,6 +95,17 @@ impl InFlight {
     fn of(&self, account: AccountId) -> (usize, usize) {
         self.lock().get(&account).copied().unwrap_or_default()
     }
+}
+
+/// The part of all that one account may have.
+fn share(settings: &AcceptSettings, all: usize) -> usize {
+    all.checked_div(settings.account_share.max(1))
+        .unwrap_or(all)
+}
+
+/// Bytes that one account may have in memory.
+fn account_bytes(settings: &AcceptSettings) -> usize {
+    share(settings, settings.max_buffered_bytes).max(settings.max_body_bytes)
 }
 
 impl InFlightPermit {

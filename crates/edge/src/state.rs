@@ -120,6 +120,12 @@ impl EdgeState {
         self.in_flight.acquire(&self.settings, account, bytes)
     }
 
+    /// Whether what an account keeps in memory must give way.
+    #[must_use]
+    pub fn is_full(&self, account: AccountId) -> bool {
+        self.in_flight.is_full(&self.settings, account)
+    }
+
     /// Whether calls can be served.
     #[must_use]
     pub fn is_ready(&self) -> bool {

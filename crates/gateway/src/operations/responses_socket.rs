@@ -18,6 +18,7 @@ use crate::caller::Caller;
 use crate::detach::detach;
 use crate::endpoint::RESPONSES;
 use crate::error::{ApiError, ErrorCode};
+use crate::in_flight::BufferPermit;
 use crate::paid_route::PaidRequest;
 use crate::request_context::RequestContext;
 use crate::response::Response;
@@ -32,6 +33,8 @@ struct Accepted {
     caller: Caller,
     headers: HeaderMap,
     kept: Mutex<KeptResponses>,
+    /// What is kept is memory of its account.
+    kept_bytes: Mutex<BufferPermit>,
 }
 
 /// Accepts a connection.
@@ -57,7 +60,9 @@ pub(crate) async fn open(paid: PaidRequest<'_>) -> Result<Response, ApiError> {
     // The connection may last for an hour.
     headers.remove(AUTHORIZATION);
     headers.remove(HeaderName::from_static("x-api-key"));
+    let in_flight = Arc::clone(&services.edge.in_flight);
     let accepted = Accepted {
+        kept_bytes: Mutex::new(BufferPermit::none(in_flight, caller.account.id)),
         services: Arc::clone(services),
         context: Arc::clone(context),
         caller,

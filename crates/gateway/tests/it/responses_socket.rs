@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
+use trunkline_edge::settings::AcceptSettings;
 use trunkline_gateway::{RealtimeSettings, Settings};
 use trunkline_store::{PolicyFields, keys};
 use trunkline_types::KeyId;
@@ -402,4 +403,52 @@ async fn a_draining_node_ends_a_connection_when_its_turns_have_ended() {
     assert_eq!(events[0]["error"]["code"], "temporarily_unavailable");
     let paid = charged(&harness, &done).await;
     assert_eq!(MONEY - harness.at_rest().await, paid);
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_kept_is_memory_of_its_node_and_gives_way_when_there_is_none() {
+    let accept = AcceptSettings {
+        max_buffered_bytes: 150_000,
+        ..AcceptSettings::default()
+    };
+    let harness = format_pairs::harness(TestOptions {
+        paid: MONEY,
+        settings: Settings {
+            accept,
+            ..Settings::default()
+        },
+        ..TestOptions::default()
+    })
+    .await;
+    let buffered = || harness.gateway.edge().buffered_bytes();
+    assert_eq!(buffered(), 0);
+    let mut client = harness.responses().await;
+    let long = "word ".repeat(12_000);
+    // What a turn itself takes is given back soon after its last event.
+    let kept = async || {
+        let mut bytes = buffered();
+        for _ in 0..200 {
+            if bytes < 90_000 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            bytes = buffered();
+        }
+        bytes
+    };
+    let first = client.turn(&ask(MODELS[0], &long)).await;
+    let bytes = kept().await;
+    assert!((60_000..90_000).contains(&bytes), "{bytes}");
+    let second = client.turn(&ask(MODELS[0], &long)).await;
+    let bytes = kept().await;
+    assert!((60_000..90_000).contains(&bytes), "{bytes}");
+    let gone = after(&id_of(&first), MODELS[0], "And then?");
+    let error = client.refused(create(&gone)).await;
+    assert_eq!(error["error"]["code"], "previous_response_not_found");
+    client
+        .turn(&after(&id_of(&second), MODELS[0], "And then?"))
+        .await;
+    client.close().await;
+    harness.at_rest().await;
+    assert_eq!(buffered(), 0);
 }

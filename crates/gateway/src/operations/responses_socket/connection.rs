@@ -211,7 +211,15 @@ impl Accepted {
     }
 
     pub(super) fn keep(&self, id: String, items: String) {
-        let most = self.services.edge.settings.max_body_bytes;
-        self.kept().keep(id, items.into(), most);
+        let edge = &self.services.edge;
+        let mut kept = self.kept();
+        kept.keep(id, items.into(), edge.settings.max_body_bytes);
+        let counted = self.kept_bytes.lock();
+        let mut counted = counted.unwrap_or_else(PoisonError::into_inner);
+        counted.count(kept.bytes());
+        // A node without memory for calls has none for what may never be continued.
+        while edge.is_full(self.caller.account.id) && kept.forget_oldest() {
+            counted.count(kept.bytes());
+        }
     }
 }

@@ -39,11 +39,24 @@ impl KeptResponses {
         self.bytes = self.bytes.saturating_add(items.len());
         self.kept.push_back(KeptResponse { id, items });
         while self.kept.len() > MAX_KEPT || self.bytes > max_bytes {
-            let Some(oldest) = self.kept.pop_front() else {
+            if !self.forget_oldest() {
                 return;
-            };
-            self.bytes = self.bytes.saturating_sub(oldest.items.len());
+            }
         }
+    }
+
+    /// Forgets the oldest response. False if there is none.
+    pub(super) fn forget_oldest(&mut self) -> bool {
+        let Some(oldest) = self.kept.pop_front() else {
+            return false;
+        };
+        self.bytes = self.bytes.saturating_sub(oldest.items.len());
+        true
+    }
+
+    /// What all of them take.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 

@@ -1,11 +1,11 @@
 //! Connections that end before their responses do.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::StatusCode;
 use serde_json::json;
 use trunkline_edge::settings::AcceptSettings;
-use trunkline_gateway::Settings;
+use trunkline_gateway::{RealtimeSettings, Settings};
 use trunkline_simulator::{Fault, Rule};
 
 use super::harness::{PATH, cost};
@@ -131,4 +131,63 @@ async fn a_frame_that_a_node_has_no_memory_for_ends_the_connection_of_its_client
         (Some("overloaded"), Some(1013))
     );
     harness.at_rest().await;
+}
+
+fn limited(longest: Duration, idle: Duration) -> Settings {
+    Settings {
+        realtime: RealtimeSettings {
+            longest,
+            idle,
+            ..RealtimeSettings::default()
+        },
+        ..Settings::default()
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_sends_nothing_for_long_is_closed_with_1001_and_a_pong_is_nothing() {
+    let mut settings = limited(Duration::from_secs(60), Duration::from_millis(1_500));
+    settings.realtime.ping = Duration::from_millis(400);
+    let harness = TestGateway::realtime_with(settings, MONEY).await;
+    let mut client = harness.connect().await;
+    client.until("session.created").await;
+    client.text_session("Answer.").await;
+    let done = client.ask("Before the silence").await;
+    let began = Instant::now();
+    // Reading answers the pings.
+    let (events, code) = client.rest().await;
+    assert!(began.elapsed() > Duration::from_millis(1_200));
+    assert_eq!((events.len(), code), (1, Some(1001)), "{events:?}");
+    assert_eq!(events[0]["error"]["code"], "session_expired");
+    assert_eq!(MONEY - harness.at_rest().await, cost(&done));
+}
+
+#[tokio::test]
+async fn a_client_that_is_busy_is_closed_with_1001_when_its_connection_is_as_old_as_it_may_be() {
+    let settings = limited(Duration::from_secs(2), Duration::from_secs(60));
+    let harness = TestGateway::realtime_with(settings, MONEY).await;
+    let mut client = harness.connect().await;
+    client.until("session.created").await;
+    client.text_session("Answer.").await;
+    let began = Instant::now();
+    let (mut charged, mut last) = (0, json!(null));
+    let code = 'open: loop {
+        client.write("Go on").await;
+        client.send(json!({ "type": "response.create" })).await;
+        loop {
+            match client.next().await {
+                Ok(event) if event["type"] == "response.done" => {
+                    charged += cost(&event);
+                    break;
+                }
+                Ok(event) => last = event,
+                Err(code) => break 'open code,
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+    assert!(began.elapsed() > Duration::from_millis(1_500));
+    assert_eq!(code, Some(1001));
+    assert_eq!(last["error"]["code"], "session_expired", "{last}");
+    assert_eq!(MONEY - harness.at_rest().await, charged);
 }
