@@ -35,7 +35,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 56] = [
+pub(crate) const MIGRATIONS: [Migration; 57] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -340,6 +340,12 @@ pub(crate) const MIGRATIONS: [Migration; 56] = [
         version: 20261124600000,
         name: "upgrades",
         sql: include_str!("../../../migrations/20261124600000_upgrades.sql"),
+        previous: Previous::Runs,
+    },
+    Migration {
+        version: 20261125020000,
+        name: "live_connections",
+        sql: include_str!("../../../migrations/20261125020000_live_connections.sql"),
         previous: Previous::Runs,
     },
     Migration {

@@ -35,6 +35,7 @@ mod headers;
 mod idempotency;
 mod input_tokens;
 mod keyring_state;
+mod live_connections;
 mod losses;
 mod media_seal;
 mod metrics_page;

@@ -21,16 +21,20 @@ use trunkline_keyring::{Keyring, RandomSource};
 use trunkline_ledger::{Ledger, recovery};
 use trunkline_limits::Limits;
 use trunkline_social::Cells;
+use trunkline_store::live_connections::LiveConnection;
 use trunkline_store::{catalog, channels};
 use trunkline_types::{Clock, NodeId, RequestId, Timestamp};
 use trunkline_upstream::safe_fetch::SafeFetcher;
 use trunkline_upstream::{Client, Providers};
 
+use crate::caller::Caller;
 use crate::catalog_snapshot::{CatalogLoadError, CatalogSnapshot};
 use crate::channel_health::ChannelHealthTable;
 use crate::channels::ChannelRegistry;
 use crate::guardrail::Guardrail;
+use crate::live_connections::{self, LiveConnections};
 use crate::losses::MoneyAtRisk;
+use crate::request_context::RequestContext;
 use crate::route_health::RouteHealthTable;
 use crate::settings::Settings;
 use crate::state::{
@@ -81,6 +85,8 @@ pub struct Services {
     pub(crate) client: Client,
     pub(crate) fetcher: SafeFetcher,
     pub(crate) media: Media,
+    /// Connections that are open on this node.
+    pub(crate) live_connections: Arc<LiveConnections>,
     /// The service that is asked about calls.
     pub(crate) guardrail: Option<Guardrail>,
     /// How often video vendors are asked.
@@ -152,6 +158,7 @@ impl Services {
             client: parts.client,
             fetcher: parts.fetcher,
             media: parts.media,
+            live_connections: Arc::default(),
             guardrail,
             poll_budget: PollBudget::default(),
             cancelled_input: CancelledInput::default(),
@@ -320,6 +327,50 @@ impl Services {
                 return;
             }
         }
+    }
+
+    /// Writes which connections are open here, and closes those that an operator wants closed, until it is told to stop.
+    pub async fn run_live_connections(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
+        let mut pause = tokio::time::interval(live_connections::EVERY);
+        pause.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            let stopped = tokio::select! {
+                _ = pause.tick() => false,
+                _ = stop.changed() => true,
+            };
+            if let Err(error) = self.exchange_live_connections().await {
+                tracing::warn!(%error, "live connections: exchange with the database failed");
+            }
+            if stopped {
+                return;
+            }
+        }
+    }
+
+    /// What is known of every connection that opens.
+    pub(crate) fn live_connection(
+        &self,
+        context: &RequestContext,
+        caller: &Caller,
+        endpoint: &str,
+    ) -> LiveConnection {
+        LiveConnection {
+            id: context.id,
+            node: self.node().as_str().to_owned(),
+            account: caller.account.id,
+            key: caller.key.id,
+            endpoint: endpoint.to_owned(),
+            model: None,
+            channel: None,
+            opened_at: self.now(),
+            closes: false,
+        }
+    }
+
+    /// Writes what has changed of the connections here, and closes those that an operator wants closed.
+    pub async fn exchange_live_connections(&self) -> Result<(), DbError> {
+        let node = self.node().as_str();
+        self.live_connections.exchange(&self.data, node).await
     }
 
     /// What requests share before they are understood.

@@ -4,7 +4,7 @@
 //! One module per group of tables: [`accounts`], [`account_notes`], [`account_close`], [`action_log`], [`keys`],
 //! [`channels`], [`workflows`], [`workflow_runs`], [`tasks`], [`cell_pauses`], [`webhooks`], [`limits`], [`people`],
 //! [`sign_ups`], [`oidc`], [`emails`], [`redemption_codes`], [`trial_grants`], [`imported_accounts`], [`payments`],
-//! [`attempt_counters`].
+//! [`attempt_counters`], [`live_connections`].
 //! [`logins`] is about the database's own login. What a key may do is a [`Policy`], checked once, when it is made. Every change takes
 //! the next revision of its topic, so that nodes which cache these tables can follow them.
 //!
@@ -38,6 +38,7 @@ pub mod emails;
 pub mod imported_accounts;
 pub mod keys;
 pub mod limits;
+pub mod live_connections;
 pub mod logins;
 pub mod low_balance;
 pub mod media_keys;

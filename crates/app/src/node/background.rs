@@ -112,6 +112,7 @@ fn start_keeping(
     tasks.spawn(run_maintenance(data.clone(), author, stop.clone()));
     tasks.spawn(gateway.clone().run_health_exchange(stop.clone()));
     tasks.spawn(gateway.clone().run_channel_probes(stop.clone()));
+    tasks.spawn(gateway.clone().run_live_connections(stop.clone()));
     tasks.spawn(trunkline_account_api::run_event_hub(
         gateway.account_api().clone(),
         stop.clone(),

@@ -5,6 +5,7 @@ mod clients;
 mod ends;
 mod extra_prices;
 pub(crate) mod harness;
+mod live;
 mod money;
 mod session;
 mod transcription;

@@ -10,15 +10,17 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use trunkline_catalog::FieldReport;
 use trunkline_ledger::Outcome;
+use trunkline_store::live_connections::LiveConnection;
 
-use super::PendingClient;
 use super::charged_time::ChargedTime;
 use super::request::{Realtime, TokenBound, TurnKind};
 use super::turn::Begun;
 use super::turns::{State, Turns};
 use super::unnamed;
+use super::{PendingClient, REALTIME};
 use crate::channels::Channel;
 use crate::error::{ApiError, ErrorCode};
+use crate::live_connections::{LiveGuard, closed_by_operator};
 use crate::response::Responder;
 use crate::websocket::{
     CLOSE_WAIT, ConnectionClock, ConnectionDue, LOOK, Socket, SocketReader, SocketWriter, close,
@@ -35,6 +37,7 @@ pub(super) struct Connection {
     pub(super) channel: Arc<Channel>,
     pub(super) credential: i64,
     pub(super) state: Mutex<State>,
+    live: LiveGuard,
     /// A turn has ended.
     pub(super) settled: Notify,
     client: Mutex<SocketWriter>,
@@ -175,11 +178,18 @@ impl Connection {
             upstream: Instant::now(),
         };
         let state = State::new(&begun, &model_as_sent, FieldReport::default());
+        let services = &turns.services;
+        let live = services.live_connections.open(LiveConnection {
+            model: Some(begun.model.clone()),
+            channel: Some(begun.channel.row.id.number()),
+            ..services.live_connection(&turns.context, &turns.caller, REALTIME)
+        });
         Self {
             turns,
             model_as_sent,
             transcribes: begun.kind == TurnKind::Transcription,
             state: Mutex::new(state),
+            live,
             settled: Notify::new(),
             client: Mutex::new(client),
             upstream: Mutex::new(upstream),
@@ -197,6 +207,7 @@ impl Connection {
             finish = self.relay_upstream(&mut readers.upstream) => finish,
             finish = self.watch() => finish,
             finish = self.charge_time() => finish,
+            () = self.live.closed() => closed_by_operator().into(),
         }
     }
 

@@ -13,11 +13,14 @@ use super::conversation::KeptResponses;
 use super::lanes::Lanes;
 use super::message::{CreateMessage, Lane, RefusedMessage, error_event};
 use crate::error::{ApiError, ErrorCode};
+use crate::live_connections::{LiveGuard, closed_by_operator};
 use crate::websocket::{
     CLOSE_WAIT, ConnectionClock, ConnectionDue, LOOK, Socket, SocketReader, SocketWriter, close,
     close_code, send,
 };
 
+/// Its name in lists of connections.
+const RESPONSES: &str = "responses";
 /// Events that wait for the client.
 const MAX_EVENTS: usize = 16;
 
@@ -49,12 +52,22 @@ pub(super) async fn run(accepted: Arc<Accepted>, socket: Socket) {
         clock: ConnectionClock::start(),
         is_over: false,
     };
-    let finish = connection.serve(&mut writer, &mut reader).await;
+    let accepted = &connection.accepted;
+    let services = &accepted.services;
+    let facts = services.live_connection(&accepted.context, &accepted.caller, RESPONSES);
+    let live = services.live_connections.open(facts);
+    let finish = connection.serve(&mut writer, &mut reader, &live).await;
+    drop(live);
     connection.end(finish, &mut writer, &mut reader).await;
 }
 
 impl Connection {
-    async fn serve(&mut self, writer: &mut SocketWriter, reader: &mut SocketReader) -> Finish {
+    async fn serve(
+        &mut self,
+        writer: &mut SocketWriter,
+        reader: &mut SocketReader,
+        live: &LiveGuard,
+    ) -> Finish {
         let mut looks = tokio::time::interval(LOOK);
         loop {
             let next = tokio::select! {
@@ -62,6 +75,7 @@ impl Connection {
                 Some(event) = self.events.recv() => Ok(Some(Message::text(event))),
                 Some(ended) = self.lanes.running.join_next() => self.turn_ended(ended),
                 _ = looks.tick() => self.look(),
+                () = live.closed() => Err(closed_by_operator().into()),
             };
             match next {
                 Ok(None) => {}
