@@ -5,6 +5,7 @@ mod account_routes;
 pub(crate) mod amounts;
 pub(crate) mod budgets;
 pub(crate) mod call_row;
+mod connections;
 mod dashboard;
 pub(crate) mod key_view;
 pub(crate) mod keys;
@@ -40,6 +41,7 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(playground::key))
         .routes(routes!(logs::search))
         .routes(routes!(log_detail::one))
+        .routes(routes!(connections::list))
         .routes(routes!(tasks::search))
         .routes(routes!(tasks::one))
         .routes(routes!(tasks::cancel))

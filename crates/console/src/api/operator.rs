@@ -11,6 +11,7 @@ mod catalog;
 mod channel_changes;
 mod channels;
 mod codes;
+mod connections;
 mod credentials;
 mod customer_changes;
 mod customer_data;
@@ -52,6 +53,7 @@ use crate::shared::Shared;
         (name = "overview", description = "The installation in numbers, and what needs a person"),
         (name = "customers", description = "Customers, their money, keys and data"),
         (name = "calls", description = "Single calls, with attempts and cost"),
+        (name = "connections", description = "Connections that are open now"),
         (name = "channels", description = "Channels and credentials"),
         (name = "catalog", description = "Records and prices"),
         (name = "payments", description = "Payments, refunds and disputes"),
@@ -96,6 +98,8 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(customer_data::end_view))
         .routes(routes!(calls::list))
         .routes(routes!(calls::show))
+        .routes(routes!(connections::list))
+        .routes(routes!(connections::close))
         .merge(channel_routes())
         .merge(money_routes())
         .merge(super::margins::routes())

@@ -2,6 +2,7 @@
 
 mod action_log;
 mod channels;
+mod connections;
 mod customers;
 mod document;
 pub(crate) mod harness;

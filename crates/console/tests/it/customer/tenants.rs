@@ -14,6 +14,7 @@ fn routes(key: &str, call: &str, task: &str) -> Vec<(Method, String, Option<Valu
     let get = |path: String| (Method::GET, path, None);
     vec![
         get("/api/account/routes".to_owned()),
+        get("/api/connections".to_owned()),
         get("/api/home".to_owned()),
         get("/api/keys".to_owned()),
         get(format!("/api/keys/{key}")),

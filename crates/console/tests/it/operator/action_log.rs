@@ -44,6 +44,7 @@ struct Subjects {
     payment: String,
     operator: i64,
     simulator: String,
+    connection: String,
 }
 
 /// Changes of customers, in an order in which each can be made.
@@ -93,6 +94,11 @@ fn of_customers(on: &Subjects) -> Vec<Change> {
             money(json!({ "event": "transfer-1" })),
         ),
         post("export_customer", at("/export"), json!({})),
+        post(
+            "close_connection",
+            format!("/api/operator/connections/{}/close", on.connection),
+            why(),
+        ),
         post("view_customer", at("/view"), json!({})),
         post("end_view", "/api/operator/view/end".to_owned(), json!({})),
     ]
@@ -209,7 +215,9 @@ async fn subjects(shop: &mut Shop, operator: &Browser) -> Subjects {
     let listed = console.read(operator, "/api/operator/operators").await;
     let all = listed["data"].as_array().unwrap();
     let found = all.iter().find(|one| one["email"] == second).unwrap();
+    let connection = console.connection(acme.account, key).await;
     Subjects {
+        connection: connection.to_string(),
         customer: acme.account.number(),
         key: key.number(),
         channel,
