@@ -39,6 +39,11 @@ export const routes: RouteEntry[] = [
   { path: "/operator/customers", frame: "console", page: () => import("@/pages/operator/customers/CustomersPage") },
   { path: "/operator/customers/$id", frame: "console", page: () => import("@/pages/operator/customers/CustomerPage") },
   { path: "/operator/calls/$requestId", frame: "console", page: () => import("@/pages/operator/calls/CallPage") },
+  {
+    path: "/operator/connections",
+    frame: "console",
+    page: () => import("@/pages/operator/connections/ConnectionsPage"),
+  },
   { path: "/operator/channels", frame: "console", page: () => import("@/pages/operator/channels/ChannelsPage") },
   {
     path: "/operator/channels/$id",

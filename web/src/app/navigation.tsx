@@ -4,6 +4,7 @@ import {
   BellRing,
   BookOpen,
   Building2,
+  Cable,
   ChartColumn,
   ChartNoAxesCombined,
   CreditCard,
@@ -39,6 +40,7 @@ export type NavName =
   | "settings"
   | "overview"
   | "customers"
+  | "connections"
   | "channels"
   | "prices"
   | "margins"
@@ -70,6 +72,13 @@ export const navigation: readonly NavItem[] = [
   { name: "settings", href: "/settings", under: "/settings", icon: Settings, group: "customer" },
   { name: "overview", href: "/operator", under: "/operator", icon: Gauge, group: "operator" },
   { name: "customers", href: "/operator/customers", under: "/operator/customers", icon: Building2, group: "operator" },
+  {
+    name: "connections",
+    href: "/operator/connections",
+    under: "/operator/connections",
+    icon: Cable,
+    group: "operator",
+  },
   { name: "channels", href: "/operator/channels", under: "/operator/channels", icon: Route, group: "operator" },
   { name: "prices", href: "/operator/prices", under: "/operator/prices", icon: Tags, group: "operator" },
   {
