@@ -4,6 +4,7 @@
 mod capped;
 mod claude;
 mod codex;
+mod counted_line;
 mod gemini;
 mod ledger_rows;
 mod mcp;

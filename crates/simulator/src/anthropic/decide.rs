@@ -228,7 +228,7 @@ fn call(
     }
 }
 
-/// The tools to call. Those named in the prompt are not called again once results came, or a
+/// The tools to call. Those named in the prompt are not called again once as many results came as it has steps, or a
 /// client that loops over calls would never end.
 fn called(request: &MessagesRequest) -> Vec<Called<'_, Tool>> {
     if request.directives.refusal_tokens.is_some() {
@@ -236,6 +236,8 @@ fn called(request: &MessagesRequest) -> Vec<Called<'_, Tool>> {
     }
     let find = |name: &str| request.tools.iter().find(|tool| tool.name == name);
     let requested = || tool_calls::requested(&request.directives.calls, find);
+    let steps = request.directives.gemini.steps;
+    let has_results = steps.is_none_or(|steps| request.results >= steps);
     let mut called = match &request.choice {
         Choice::None => Vec::new(),
         Choice::Named(name) => {
@@ -244,7 +246,7 @@ fn called(request: &MessagesRequest) -> Vec<Called<'_, Tool>> {
             tool_calls::or_made_up(calls, find(name))
         }
         Choice::Any => tool_calls::or_made_up(requested(), request.tools.first()),
-        Choice::Free if request.answers_result => Vec::new(),
+        Choice::Free if request.answers_result && has_results => Vec::new(),
         Choice::Free => requested(),
     };
     if !request.may_call_several {

@@ -57,6 +57,8 @@ pub(crate) struct MessagesRequest {
     pub(crate) ends_with_result: bool,
     /// Whether the last thing the user did was to bring results, without a word behind them.
     pub(crate) answers_result: bool,
+    /// Results since the last text of the user.
+    pub(crate) results: u64,
     pub(crate) thinking: Thinking,
     /// The schema that the text has to follow.
     pub(crate) schema: Option<Value>,
@@ -157,6 +159,7 @@ impl MessagesRequest {
             may_call_several,
             ends_with_result: messages.ends_with_result,
             answers_result: messages.answers_result,
+            results: messages.results,
             thinking,
             schema,
             stop_sequences,

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use tokio::process::Command;
 
+use crate::clients::counted_line::CountedLine;
 use crate::clients::ledger_rows::{Customer, assert_served};
 use crate::clients::sandbox::{MADE, ProgramOutput, Sandbox, run};
 use crate::clients::upstreams;
@@ -29,17 +30,28 @@ fn codex_with(
     words: &[&str],
     provider: &str,
 ) -> Command {
+    codex_at(scratch, &dev.api(), customer, model, words, provider)
+}
+
+/// At another address of the gateway.
+fn codex_at(
+    scratch: &Sandbox,
+    base_url: &str,
+    customer: &Customer,
+    model: &str,
+    words: &[&str],
+    provider: &str,
+) -> Command {
     let settings = format!(
         "model = \"{model}\"
 model_provider = \"trunkline\"
 [model_providers.trunkline]
 name = \"Trunkline\"
-base_url = \"{}\"
+base_url = \"{base_url}\"
 env_key = \"TRUNKLINE_KEY\"
 wire_api = \"responses\"
 {provider}
-",
-        dev.api()
+"
     );
     scratch.settings(".codex/config.toml", &settings);
     let mut command = scratch.command("codex");
@@ -154,6 +166,51 @@ async fn codex_runs_commands_over_a_websocket_at_an_upstream_of_claudes_format()
         assert_served(&dev, &customer, upstreams::CLAUDE, (number + 1) * 2).await;
     }
     scratch.assert_made();
+    dev.end().await;
+}
+
+/// Answers of the model that call a tool, before the last one.
+const STEPS: usize = 20;
+
+/// It prints what went over the line in both ways.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn codex_loops_over_twenty_tool_calls_by_websocket_with_less_to_send_than_by_post() {
+    let dev = Dev::start().await;
+    let customer = Customer::of(&dev);
+    let mut traffic = Vec::new();
+    for (number, provider) in ["", "supports_websockets = true"].into_iter().enumerate() {
+        let scratch = Sandbox::new();
+        let line = CountedLine::to(&dev.api()).await;
+        let input = json!({"cmd": "cat note.txt"});
+        let prompt = format!("Read the note. [[steps:{STEPS}]] [[call:exec_command {input}]]");
+        let (model, words) = (upstreams::CLAUDE.model, [prompt.as_str()]);
+        let mut command = codex_at(&scratch, &line.base_url, &customer, model, &words, provider);
+        let items = items(&run(&mut command).await);
+        let commands = items.iter().filter(|(kind, _)| kind == "command");
+        assert_eq!(commands.count(), STEPS, "{items:#?}");
+        assert!(items.iter().any(|(_, text)| text.contains(&scratch.word)));
+        assert_served(
+            &dev,
+            &customer,
+            upstreams::CLAUDE,
+            (number + 1) * (STEPS + 1),
+        )
+        .await;
+        traffic.push(line.traffic());
+    }
+    let [post, websocket] = traffic.as_slice() else {
+        panic!("{traffic:?}");
+    };
+    println!("codex, {STEPS} tool calls, POST with SSE: {post:?}");
+    println!("codex, {STEPS} tool calls, WebSocket:     {websocket:?}");
+    assert!(
+        websocket.bytes_sent * 3 < post.bytes_sent,
+        "{websocket:?} {post:?}"
+    );
+    assert!(
+        websocket.round_trips <= post.round_trips,
+        "{websocket:?} {post:?}"
+    );
     dev.end().await;
 }
 

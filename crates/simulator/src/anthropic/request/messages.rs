@@ -20,6 +20,8 @@ pub(super) struct Messages {
     pub(super) ends_with_result: bool,
     /// The same, and no text stands behind the results.
     pub(super) answers_result: bool,
+    /// Results since that text.
+    pub(super) results: u64,
 }
 
 /// Messages of one role in a row, which the vendor takes as one.
@@ -211,6 +213,7 @@ impl Messages {
         }
         if is_user && !text.trim().is_empty() {
             self.last_user_text = text;
+            self.results = 0;
         }
         Ok(())
     }
@@ -237,6 +240,7 @@ impl Messages {
         match block.kind {
             "tool_use" => turn.calls.push(word("id")),
             "tool_result" => {
+                self.results = self.results.saturating_add(1);
                 turn.results.push((place, word("tool_use_id")));
                 turn.ends_with_text = false;
             }
