@@ -199,6 +199,14 @@ events connections="10000":
 upload bytes="2000000000":
     TRUNKLINE_UPLOAD_BYTES={{ bytes }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::media::upload::/)'
 
+# Voice connections at once, beside a bare WebSocket relay: long form, five hundred for five minutes.
+realtime-load connections="500" seconds="300":
+    TRUNKLINE_REALTIME_CONNECTIONS={{ connections }} TRUNKLINE_REALTIME_SECONDS={{ seconds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::realtime::load::/)'
+
+# Realtime conversations while the node, its database, its upstream and its clients break: long form, 320 faults.
+realtime-chaos faults="320":
+    TRUNKLINE_REALTIME_FAULTS={{ faults }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::realtime::chaos::/)'
+
 # Streams of speech at once, asked for again and again: long form, five hundred for two minutes.
 speech-load streams="500" seconds="120":
     TRUNKLINE_SPEECH_STREAMS={{ streams }} TRUNKLINE_SPEECH_SECONDS={{ seconds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::media::speech_load::/)'

@@ -16,6 +16,7 @@ mod payment_chaos;
 mod price_reload;
 pub(crate) mod prices;
 pub(crate) mod process_harness;
+mod realtime;
 mod restore_drill;
 mod silent_sockets;
 mod social;
