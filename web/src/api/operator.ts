@@ -64,4 +64,4 @@ export type Code = Narrow<
 export type TrialRules = Schemas["TrialReport"];
 export type OperatorPerson = Schemas["Operator"];
 export type Action = Narrow<Schemas["Action"], { kind: "operator" | "member" | "command" }>;
-export type Connection = Schemas["Connection"];
+export type OpenConnection = Schemas["OperatorConnection"];

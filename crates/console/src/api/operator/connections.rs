@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use trunkline_store::action_log::NewAction;
 use trunkline_store::live_connections::{self as store, ListedConnection, LiveQuery, MAX_ROWS};
 use trunkline_types::{AccountId, RequestId};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::views::reason;
 use crate::api::customer::query;
@@ -22,7 +22,7 @@ use crate::times::rfc3339;
 const MAX_LISTED: u32 = 500;
 
 /// Which connections.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ConnectionQuery {

@@ -231,7 +231,7 @@ impl Connection {
     ) -> Result<(), Finish> {
         let context = &self.turns.context;
         let text = error_event(error, context.id, context.error_pages());
-        let mut value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let mut value: Value = serde_json::from_str(&text).unwrap_or_default();
         if let Some(field) = value.pointer_mut("/error/event_id") {
             *field = json!(event);
         }
