@@ -7,8 +7,12 @@ use trunkline_db::{Database, DbError, to_sql_time};
 use trunkline_types::{AccountId, Money, RequestId, Timestamp};
 
 use crate::accounts::AccountKind;
-use crate::columns::{account_of, column};
+use crate::columns::{account_of, column, request_of};
 use crate::usage_report::UtcDay;
+
+/// Calls that a search by a part of an id looks at, and those that it returns.
+const SEARCHED_CALLS: i64 = 20_000;
+const FOUND_CALLS: i64 = 5;
 
 /// Sums of some calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -166,6 +170,28 @@ pub async fn owner_of(
     row.as_ref().map(owner).transpose()
 }
 
+/// Calls among the newest whose id has these parts in this order, as a page that shortens ids shows them.
+pub async fn newest_calls_with(
+    database: &Database,
+    parts: &[&str],
+) -> Result<Vec<(RequestId, AccountId)>, DbError> {
+    let mut session = database.session().await?;
+    // Digits need no escape in a pattern.
+    let pattern = format!("%{}%", parts.join("%"));
+    let rows = sqlx::query(
+        "SELECT n.request_id, n.account_id
+         FROM (SELECT u.request_id, u.account_id FROM ledger.usage AS u ORDER BY u.request_id DESC LIMIT $2) AS n
+         WHERE replace(n.request_id::text, '-', '') LIKE $1 LIMIT $3",
+    )
+    .bind(pattern)
+    .bind(SEARCHED_CALLS)
+    .bind(FOUND_CALLS)
+    .fetch_all(&mut *session)
+    .await?;
+    let call = |row: &PgRow| Ok((request_of(row)?, account_of(row)?));
+    rows.iter().map(call).collect()
+}
+
 /// What upstreams bill for calls, where known.
 pub async fn costs(
     database: &Database,
@@ -180,7 +206,7 @@ pub async fn costs(
     .fetch_all(&mut *session)
     .await?;
     let pair = |row: &PgRow| {
-        let request = crate::columns::request_of(row)?;
+        let request = request_of(row)?;
         Ok((request, Money::from_nanos(column(row, "cost")?)))
     };
     rows.iter().map(pair).collect()

@@ -23,6 +23,8 @@ use crate::shared::Shared;
 const USUAL_DAYS: u32 = 30;
 const MAX_DAYS: u32 = 90;
 const MIN_SEARCH: usize = 2;
+/// Fewer digits of a request id find too many.
+const MIN_ID_DIGITS: usize = 4;
 /// Models that one search shows.
 const MODEL_HITS: usize = 10;
 
@@ -203,21 +205,43 @@ pub(super) async fn search(
     drop(session);
     let mut data: Vec<SearchHit> = hits.into_iter().map(SearchHit::of).collect();
     data.extend(models(&shared, &text));
-    if let Ok(request) = text.parse::<RequestId>()
-        && let Some(owner) = installation::owner_of(&shared.data, request).await?
-    {
-        data.insert(
-            0,
-            SearchHit {
-                kind: "call".to_owned(),
-                id: request.to_string(),
-                title: request.to_string(),
-                detail: format!("call of customer {}", owner.account),
-                customer_id: Some(owner.account.number()),
-            },
-        );
-    }
+    let calls = calls(&shared, &text).await?;
+    data.splice(0..0, calls);
     Ok(Json(SearchHits { data }))
+}
+
+/// A call by its id, or the newest ones by a part of it.
+async fn calls(shared: &Shared, text: &str) -> Result<Vec<SearchHit>, ApiError> {
+    let found = match text.parse::<RequestId>() {
+        Ok(request) => {
+            let owner = installation::owner_of(&shared.data, request).await?;
+            owner
+                .map(|owner| (request, owner.account))
+                .into_iter()
+                .collect()
+        }
+        Err(_) => match id_parts(text) {
+            Some(parts) => installation::newest_calls_with(&shared.data, &parts).await?,
+            None => Vec::new(),
+        },
+    };
+    let hits = found.into_iter().map(|(request, account)| SearchHit {
+        kind: "call".to_owned(),
+        id: request.to_string(),
+        title: request.to_string(),
+        detail: format!("call of customer {account}"),
+        customer_id: Some(account.number()),
+    });
+    Ok(hits.collect())
+}
+
+/// The digits of a request id, or of what a page shows of one; none if this is another text.
+fn id_parts(text: &str) -> Option<Vec<&str>> {
+    let digits = text.strip_prefix("req_").unwrap_or(text);
+    let parts: Vec<&str> = digits.split('…').filter(|part| !part.is_empty()).collect();
+    let is_digit = |letter: char| matches!(letter, '0'..='9' | 'a'..='f');
+    let is_long = parts.iter().any(|part| part.len() >= MIN_ID_DIGITS);
+    (is_long && parts.iter().all(|part| part.chars().all(is_digit))).then_some(parts)
 }
 
 fn models(shared: &Shared, text: &str) -> Vec<SearchHit> {

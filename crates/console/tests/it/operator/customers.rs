@@ -198,10 +198,20 @@ async fn an_operator_reads_why_a_call_failed_and_what_it_cost() {
     let page = console.read(&operator, &path).await;
     assert_eq!(page["data"].as_array().unwrap().len(), 1);
     assert_eq!(page["data"][0]["request_id"], bad.to_string());
-    let found = console
-        .read(&operator, &format!("/api/operator/search?q={bad}"))
-        .await;
-    assert_eq!(found["data"][0]["kind"], "call");
+    // The whole id, its end, and as a page shows it: req_01a1ee…4f3c.
+    let id = bad.to_string();
+    let (head, tail) = (&id[..10], &id[id.len() - 8..]);
+    for text in [&id, tail, &format!("{head}%E2%80%A6{}", &tail[4..])] {
+        let found = console
+            .read(&operator, &format!("/api/operator/search?q={text}"))
+            .await;
+        let hits = found["data"].as_array().unwrap();
+        assert!(
+            hits.iter()
+                .any(|one| one["kind"] == "call" && one["id"] == id),
+            "{text}: {hits:?}"
+        );
+    }
     let overview = console
         .read(&operator, "/api/operator/overview?days=1")
         .await;
