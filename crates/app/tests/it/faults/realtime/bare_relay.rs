@@ -7,6 +7,7 @@ use std::sync::mpsc;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
 use super::UPSTREAM_MODEL;
@@ -20,7 +21,7 @@ pub(super) struct BareRelay {
 impl BareRelay {
     /// A relay to a server; it lives as long as the process.
     pub(super) fn to(server: SocketAddr) -> Self {
-        let (tell, received) = mpsc::channel();
+        let (tell, received) = mpsc::sync_channel(1);
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -34,8 +35,9 @@ impl BareRelay {
                     stat: PathBuf::from("/proc").join(thread).join("stat"),
                 };
                 tell.send(relay).unwrap();
+                let mut open = JoinSet::new();
                 while let Ok((client, _)) = listener.accept().await {
-                    tokio::spawn(relays(client, server));
+                    open.spawn(relays(client, server));
                 }
             });
         });
