@@ -467,6 +467,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/operator/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists open connections of all nodes. */
+        get: operations["operator_connections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/operator/connections/{id}/close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Closes a connection within seconds. What runs is cancelled and charged as far as it was made; the client gets an
+         *     error event and close code 1008.
+         */
+        post: operations["close_connection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/operator/customers": {
         parameters: {
             query?: never;
@@ -2404,6 +2441,56 @@ export interface components {
              * @description Revision; 0 if there is none yet.
              */
             revision: number;
+        };
+        /** @description A connection that is open now. */
+        OperatorConnection: {
+            /** @description Name of the channel. */
+            channel: string | null;
+            /**
+             * Format: int64
+             * @description Channel; null where each message has its own.
+             */
+            channel_id: number | null;
+            /** @description Name of the customer; null if it is gone. */
+            customer: string | null;
+            /**
+             * Format: int64
+             * @description Customer.
+             */
+            customer_id: number;
+            /**
+             * @description `realtime` or `responses`.
+             * @example realtime
+             */
+            endpoint: string;
+            /**
+             * @description Request id of the connection.
+             * @example req_019a5c6b7d8e7f0081828384858687aa
+             */
+            id: string;
+            /** @description Whether it is being closed by an operator. */
+            is_closing: boolean;
+            /**
+             * Format: int64
+             * @description Key id.
+             */
+            key_id: number;
+            /** @description Name of the key; null if it was deleted. */
+            key_name: string | null;
+            /** @description Model; null where each message names its own. */
+            model: string | null;
+            /** @description The node that serves it. */
+            node: string;
+            /**
+             * Format: date-time
+             * @description Opened at.
+             */
+            opened_at: string;
+        };
+        /** @description Connections that are open now. */
+        OperatorConnections: {
+            /** @description Newest first. */
+            data: components["schemas"]["OperatorConnection"][];
         };
         /** @description A payment of a customer. */
         OperatorPayment: {
@@ -6270,6 +6357,205 @@ export interface operations {
                 };
             };
             /** @description Conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many attempts; wait for `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Temporarily unavailable; retry after `retry-after` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_connections: {
+        parameters: {
+            query?: {
+                /** @description Of one customer. */
+                customer?: number;
+                /** @description How many, at most 500. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The connections */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorConnections"];
+                };
+            };
+            /** @description Invalid request, or the query is too long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found, or it belongs to another organisation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Method not allowed; see `allow` */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Temporarily unavailable; retry after `retry-after` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    close_connection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The connection
+                 * @example req_019a5c6b7d8e7f0081828384858687aa
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReasonBody"];
+            };
+        };
+        responses: {
+            /** @description The connection */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorConnection"];
+                };
+            };
+            /** @description Invalid request, or the query is too long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found, or it belongs to another organisation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Method not allowed; see `allow` */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description It is being closed already */
             409: {
                 headers: {
                     [name: string]: unknown;

@@ -39,6 +39,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists open connections. A connection appears within seconds of its opening and disappears within seconds of its
+         *     end; one of a server that failed disappears within minutes.
+         */
+        get: operations["list_connections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/email/verify": {
         parameters: {
             query?: never;
@@ -386,23 +406,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/operator/emails": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Lists unsent emails with their links. For operators, after step-up. */
-        get: operations["list_emails"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/password/change": {
         parameters: {
             query?: never;
@@ -566,6 +569,91 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the second factor of the signed-in user. */
+        get: operations["show_second_factor"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/second-factor/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Turns the second factor on that was begun, with a code of it, and signs out other devices. */
+        post: operations["confirm_second_factor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/second-factor/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Turns the second factor off. Operators cannot. */
+        post: operations["disable_second_factor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/second-factor/enrol": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begins to set up a second factor. One that is on stays on until the new one is confirmed. */
+        post: operations["enrol_second_factor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/second-factor/recovery-codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes new recovery codes; the old ones are void. */
+        post: operations["renew_recovery_codes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/session": {
         parameters: {
             query?: never;
@@ -619,6 +707,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/session/second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Gives the code after the password and completes the sign-in. */
+        post: operations["give_second_factor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/session/step-up": {
         parameters: {
             query?: never;
@@ -628,7 +733,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Step-up: confirms the password, which allows changes of billing and secrets for ten minutes. */
+        /**
+         * Step-up: confirms the password, or the second factor of a user without one, which allows changes of billing and
+         *     secrets for ten minutes.
+         */
         post: operations["step_up"];
         delete?: never;
         options?: never;
@@ -1199,6 +1307,11 @@ export interface components {
             /** @description Whether the payment method is saved for automatic top-up. */
             save_method?: boolean;
         };
+        /** @description Connections that are open now. */
+        Connections: {
+            /** @description Newest first, at most 200. */
+            data: components["schemas"]["LiveConnection"][];
+        };
         /** @description A measured quantity. */
         Count: {
             /**
@@ -1222,51 +1335,11 @@ export interface components {
          * @enum {string}
          */
         Direction: "in" | "out";
-        /** @description An unsent email. */
-        Email: {
-            /**
-             * Format: date-time
-             * @description Creation time.
-             */
-            created_at: string;
-            /**
-             * Format: date-time
-             * @description Expiry of its link.
-             */
-            expires_at: string;
-            /** @description Its id. */
-            id: string;
-            /** @description Type of email. */
-            kind: components["schemas"]["EmailKind"];
-            /** @description Last delivery error; null if no delivery was attempted. */
-            last_error: string | null;
-            /** @description The link to share: as good as a password. */
-            link: string;
-            /** @description Current state. */
-            state: components["schemas"]["EmailState"];
-            /** @description Recipient. */
-            to: string;
-        };
-        /**
-         * @description Type of email.
-         * @enum {string}
-         */
-        EmailKind: "verify" | "reset" | "invitation";
         /**
          * @description Language of an email.
          * @enum {string}
          */
         EmailLanguage: "en" | "zh";
-        /**
-         * @description Delivery state of an email.
-         * @enum {string}
-         */
-        EmailState: "waiting" | "sent" | "failed" | "kept";
-        /** @description Unsent emails. */
-        Emails: {
-            /** @description Newest first; emails with an expired link are omitted. */
-            data: components["schemas"]["Email"][];
-        };
         /** @description An empty object. */
         EmptyBody: Record<string, never>;
         /** @description An error. */
@@ -1630,6 +1703,33 @@ export interface components {
              */
             searched_to: string | null;
         };
+        /** @description A connection that is open now. */
+        LiveConnection: {
+            /**
+             * @description `realtime` or `responses`.
+             * @example realtime
+             */
+            endpoint: string;
+            /**
+             * @description Request id of the connection.
+             * @example req_019a5c6b7d8e7f0081828384858687aa
+             */
+            id: string;
+            /**
+             * Format: int64
+             * @description Key id.
+             */
+            key_id: number;
+            /** @description Name of the key; null if it was deleted. */
+            key_name: string | null;
+            /** @description Model; null where each message names its own. */
+            model: string | null;
+            /**
+             * Format: date-time
+             * @description Opened at.
+             */
+            opened_at: string;
+        };
         /** @description A call with attempts, price and transactions. */
         LogDetail: components["schemas"]["LogRow"] & {
             /** @description Upstream attempts in order. */
@@ -1842,6 +1942,14 @@ export interface components {
             default_voice?: string;
             description?: string;
             enable_groups: string[];
+            /** @description Prices beside the faces, in pico-USD per unit */
+            extra_prices?: {
+                cached_audio?: number;
+                connection_second?: number;
+                tool_call?: {
+                    [key: string]: number;
+                };
+            };
             icon?: string;
             image_ratio?: number;
             /** @enum {integer} */
@@ -1977,6 +2085,25 @@ export interface components {
          * @enum {string}
          */
         OnDisconnect: "cancel" | "finish";
+        /** @description An operator of this instance. */
+        OperatorAccess: {
+            /** @description Whether a second factor is to be set up before anything else. */
+            needs_second_factor: boolean;
+            /** @description Permissions beyond reading. */
+            rights: components["schemas"]["OperatorRight"][];
+            /** @description Role. */
+            role: components["schemas"]["OperatorRole"];
+        };
+        /**
+         * @description A permission of operators beyond reading.
+         * @enum {string}
+         */
+        OperatorRight: "customers.write" | "customers.view" | "customers.export" | "customers.erase" | "money.write" | "channels.write" | "prices.write" | "operators.write" | "emails.read";
+        /**
+         * @description Role of an operator.
+         * @enum {string}
+         */
+        OperatorRole: "owner" | "finance" | "support" | "read_only";
         /**
          * @description Outcome of a call.
          * @enum {string}
@@ -2119,6 +2246,11 @@ export interface components {
             /** @description Display name. */
             name: string;
         };
+        /** @description Recovery codes. They are shown once; each works once. */
+        RecoveryCodes: {
+            /** @description The codes. */
+            recovery_codes: string[];
+        };
         /** @description A code. */
         RedeemBody: {
             /**
@@ -2174,6 +2306,51 @@ export interface components {
          * @enum {string}
          */
         RoutePolicy: "priority" | "cheapest" | "fastest";
+        /** @description The second factor of the signed-in user. */
+        SecondFactor: {
+            /**
+             * Format: date-time
+             * @description Since when; null if it is off.
+             */
+            enabled_at: string | null;
+            /** @description Whether it is on. */
+            is_enabled: boolean;
+            /** @description Whether it cannot be turned off: operators need it. */
+            is_required: boolean;
+            /**
+             * Format: int64
+             * @description Recovery codes that were not used.
+             */
+            recovery_codes_left: number;
+        };
+        /** @description A code of the second factor. */
+        SecondFactorCode: {
+            /**
+             * @description Six digits of the authenticator app, or a recovery code.
+             * @example 123456
+             */
+            code: string;
+        };
+        /** @description A secret to enter into an authenticator app. */
+        SecondFactorSecret: {
+            /**
+             * @description The secret in base 32.
+             * @example JBSWY3DPEHPK3PXP
+             */
+            secret: string;
+            /**
+             * @description The same as an address for a QR code.
+             * @example otpauth://totp/Trunkline:ada%40example%2Ecom?secret=JBSWY3DPEHPK3PXP
+             */
+            uri: string;
+        };
+        /** @description The second factor of a user who is signing in or signed in. */
+        SecondFactorState: {
+            /** @description Whether the user has one. */
+            is_enabled: boolean;
+            /** @description Whether its code is still to be given: `POST /api/session/second-factor`. */
+            is_needed: boolean;
+        };
         /** @description The signed-in user, their permissions and public instance information. */
         Session: {
             account: components["schemas"]["AccountRef"] | null;
@@ -2181,9 +2358,11 @@ export interface components {
             accounts: components["schemas"]["AccountRef"][];
             /** @description Public information on this instance. */
             instance: components["schemas"]["InstanceInfo"];
+            operator: components["schemas"]["OperatorAccess"] | null;
             person: components["schemas"]["Person"] | null;
             /** @description Permissions beyond reading in the selected organisation. */
             rights: components["schemas"]["Right"][];
+            second_factor: components["schemas"]["SecondFactorState"] | null;
             /** @description Whether a user is signed in. */
             signed_in: boolean;
             /**
@@ -2191,6 +2370,8 @@ export interface components {
              * @description Until when step-up is valid; null if it is not.
              */
             stepped_up_until: string | null;
+            /** @description Whether the selected organisation is one that an operator looks at, read-only. */
+            viewing: boolean;
         };
         /** @description Creation of the operator account. */
         SetupBody: {
@@ -2323,11 +2504,13 @@ export interface components {
         StepKind: "submitted" | "held" | "sent" | "started" | "finished" | "failed" | "cancelled" | "charged" | "refunded" | "mirrored" | "expired";
         /** @description Password confirmation. */
         StepUpBody: {
+            /** @description A code of the second factor, for users without a password. */
+            code?: string;
             /**
              * Format: password
              * @description The password.
              */
-            password: string;
+            password?: string;
         };
         /** @description Organisation to select. */
         SwitchBody: {
@@ -3022,6 +3205,89 @@ export interface operations {
             };
             /** @description Too many attempts; wait for `retry-after` */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Temporarily unavailable; retry after `retry-after` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_connections: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The connections */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connections"];
+                };
+            };
+            /** @description Invalid request, or the query is too long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found, or it belongs to another organisation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Method not allowed; see `allow` */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5434,89 +5700,6 @@ export interface operations {
             };
         };
     };
-    list_emails: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Unsent emails with their links, newest first */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Emails"];
-                };
-            };
-            /** @description Invalid request, or the query is too long */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description Not signed in */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description Step-up required */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description Not an operator */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description Method not allowed; see `allow` */
-            405: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description The body is larger than 64 KiB */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description Temporarily unavailable; retry after `retry-after` */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
     change_password: {
         parameters: {
             query?: never;
@@ -6517,6 +6700,507 @@ export interface operations {
             };
         };
     };
+    show_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The second factor */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecondFactor"];
+                };
+            };
+            /** @description Invalid request, or the query is too long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found, or it belongs to another organisation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Method not allowed; see `allow` */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Temporarily unavailable; retry after `retry-after` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    confirm_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecondFactorCode"];
+            };
+        };
+        responses: {
+            /** @description On; recovery codes, this once */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+            /** @description Invalid request, or the query is too long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Wrong code */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found, or it belongs to another organisation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Method not allowed; see `allow` */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description None was begun */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many attempts; wait for `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Temporarily unavailable; retry after `retry-after` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    disable_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EmptyBody"];
+            };
+        };
+        responses: {
+            /** @description Off */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Invalid request, or the query is too long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found, or it belongs to another organisation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Method not allowed; see `allow` */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The user is an operator */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many attempts; wait for `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Temporarily unavailable; retry after `retry-after` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    enrol_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EmptyBody"];
+            };
+        };
+        responses: {
+            /** @description A secret to confirm with a code */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecondFactorSecret"];
+                };
+            };
+            /** @description Invalid request, or the query is too long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found, or it belongs to another organisation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Method not allowed; see `allow` */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many attempts; wait for `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Temporarily unavailable; retry after `retry-after` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    renew_recovery_codes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EmptyBody"];
+            };
+        };
+        responses: {
+            /** @description Recovery codes, this once */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+            /** @description Invalid request, or the query is too long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found, or it belongs to another organisation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Method not allowed; see `allow` */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many attempts; wait for `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Temporarily unavailable; retry after `retry-after` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     show_session: {
         parameters: {
             query?: never;
@@ -6995,6 +7679,111 @@ export interface operations {
                 };
             };
             /** @description Too many attempts; wait for `retry-after` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Temporarily unavailable; retry after `retry-after` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    give_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecondFactorCode"];
+            };
+        };
+        responses: {
+            /** @description Signed in; the session cookie is renewed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Invalid request, or the query is too long */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No password was given, or the code is wrong or was used */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The role does not allow it, the password is required again (`step_up_required`), or the request is cross-site (`cross_site`) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Not found, or it belongs to another organisation */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Method not allowed; see `allow` */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 64 KiB */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many wrong codes */
             429: {
                 headers: {
                     [name: string]: unknown;
