@@ -1,11 +1,12 @@
-// The journeys through the top tasks, tenant isolation, every page of the documentation, and the way from a customer's
-// first payment to the first call for social data, with one browser; the documentation is that of the journeys' server.
-// The others need servers of their own: each takes the operator's link.
+// The journeys through the top tasks, tenant isolation, every page of the documentation, and an operator's ten tasks,
+// with one browser; the documentation is that of the journeys' server. The others need servers of their own: each takes
+// the operator's link.
 //
 //   node e2e/gate.mjs [--full]
 //
 // For the gate the walk is light and wide, then dark and narrow, without pictures, and each page of the documentation is
-// looked at in both widths in turns of the themes. With `--full` everything is in both themes and widths.
+// looked at in both widths in turns of the themes; the operator's tasks are light and wide. With `--full` everything is
+// in both themes and widths.
 import { startDev } from "./dev.mjs";
 import { docs } from "./docs.mjs";
 import { launch } from "./harness.mjs";
@@ -21,9 +22,14 @@ async function walkAndDocs() {
   return walked + (await docs(server.dash_url, browser, !full));
 }
 
+async function operator() {
+  let code = 0;
+  for (const name of full ? COMBINATIONS : ["light-1440"]) code += await operatorWalk(browser, name);
+  return code;
+}
+
 // Much of each is waiting, so all run at once; an error of one does not hide what the others find.
-const firstPayment = operatorWalk(browser, "light-1440", 1);
-const results = await Promise.allSettled([walkAndDocs(), security(browser), firstPayment]);
+const results = await Promise.allSettled([walkAndDocs(), security(browser), operator()]);
 await browser.close();
 await server.stop();
 for (const { reason } of results) if (reason !== undefined) console.error(reason);

@@ -59,7 +59,7 @@ export function Credentials({
             <span className="min-w-0 flex-1">
               <span className="flex items-center gap-2">
                 <span className="truncate font-medium">{one.label}</span>
-                <span className="num text-xs text-ink-3">…{one.hint}</span>
+                <span className="num text-xs text-ink-3">{one.hint}</span>
               </span>
               {one.paused_reason !== null && (
                 <span className="block text-xs [overflow-wrap:anywhere] text-ink-2">
