@@ -216,7 +216,7 @@ async fn schemathesis_finds_no_lie_in_what_a_signed_in_person_reads() {
         });
         operations += item.len();
     }
-    assert_eq!(operations, 14);
+    assert_eq!(operations, 15);
     let cookie = format!("cookie: {}", browser.cookie);
     // A few of each are enough here: what is looked at is answers, and there are few kinds of them.
     let words = ["--header", cookie.as_str(), "--max-examples", "6"];
