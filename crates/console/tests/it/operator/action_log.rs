@@ -2,7 +2,7 @@
 
 use http::Method;
 use serde_json::{Value, json};
-use trunkline_store::people::{OperatorRole, Role};
+use trunkline_store::people::{self, NewPerson, OperatorRole, Role};
 
 use crate::client::Response;
 use crate::customer::harness::{Browser, CustomerConsole};
@@ -247,10 +247,19 @@ async fn every_change_of_an_operator_is_in_the_log_of_actions() {
     let on = subjects(&mut shop, &operator).await;
     let console = &shop.harness;
     let account = console.firm("Plain", 0, 0).await;
-    console.sign_in(account, Role::Owner, true).await;
-    let statement = "UPDATE app.person SET email = 'new@operators.example'
-        WHERE id = (SELECT max(id) FROM app.person) RETURNING id::text";
-    console.db.ask(statement).await;
+    let new = NewPerson {
+        email: "new@operators.example",
+        name: "Nora",
+        password: None,
+        is_verified: true,
+        is_operator: false,
+    };
+    let mut tx = console.people.begin().await.unwrap();
+    let person = people::create_person(&mut tx, &new).await.unwrap().unwrap();
+    people::add_member(&mut tx, account, person, Role::Owner)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
     let mut changes = of_customers(&on);
     changes.extend(of_channels(&on));
     changes.extend(of_prices());
