@@ -239,7 +239,7 @@ async fn calls(shared: &Shared, text: &str) -> Result<Vec<SearchHit>, ApiError> 
 fn id_parts(text: &str) -> Option<Vec<&str>> {
     let digits = text.strip_prefix("req_").unwrap_or(text);
     let parts: Vec<&str> = digits.split('…').filter(|part| !part.is_empty()).collect();
-    let is_digit = |letter: char| matches!(letter, '0'..='9' | 'a'..='f');
+    let is_digit = |sign: char| matches!(sign, '0'..='9' | 'a'..='f');
     let is_long = parts.iter().any(|part| part.len() >= MIN_ID_DIGITS);
     (is_long && parts.iter().all(|part| part.chars().all(is_digit))).then_some(parts)
 }
