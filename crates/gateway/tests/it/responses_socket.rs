@@ -408,7 +408,7 @@ async fn a_draining_node_ends_a_connection_when_its_turns_have_ended() {
 #[tokio::test]
 async fn a_conversation_that_is_kept_is_memory_of_its_node_and_gives_way_when_there_is_none() {
     let accept = AcceptSettings {
-        max_buffered_bytes: 150_000,
+        max_buffered_bytes: 200_000,
         ..AcceptSettings::default()
     };
     let harness = format_pairs::harness(TestOptions {
