@@ -118,6 +118,9 @@ async fn the_bounds_of_the_code_are_the_bounds_of_the_tables() {
     people::sign_in(&mut tx, &device).await.unwrap();
     tx.commit().await.unwrap();
 
+    // Bounds are looked at by changes that nothing but a test makes.
+    let free = "ALTER TABLE app.person DISABLE TRIGGER person_keeps_email";
+    harness.db.ask(free).await;
     let email = |characters: usize| format!("email = repeat('a', {}) || '@b'", characters - 2);
     assert_eq!(
         broken(&harness, "person", &email(EMAIL_MIN_CHARACTERS)).await,
