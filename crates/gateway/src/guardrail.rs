@@ -118,7 +118,7 @@ impl Guardrail {
             return self.unanswered("the message cannot be signed");
         };
         // In a box: every call carries this future, and most installations have no guardrail.
-        match Box::pin(self.ask(call)).await {
+        match Box::pin(ask(&self.client, call)).await {
             Ok(verdict) => {
                 self.is_away.store(false, Ordering::Relaxed);
                 if verdict.allow {
@@ -142,36 +142,14 @@ impl Guardrail {
         };
         let (client, id) = (self.client.clone(), subject.id);
         self.tasks.spawn(async move {
-            match client.send(call).await {
-                Ok(mut answer) => {
-                    let body = answer.whole(MAX_ANSWER_BYTES).await.unwrap_or_default();
-                    let verdict = serde_json::from_slice::<Verdict>(&body).ok();
-                    if verdict.is_some_and(|verdict| !verdict.allow) {
-                        tracing::warn!(request.id = %id, "guardrail: an answer that was delivered is refused");
-                    }
+            match ask(&client, call).await {
+                Ok(verdict) if !verdict.allow => {
+                    tracing::warn!(request.id = %id, "guardrail: an answer that was delivered is refused");
                 }
-                Err(error) => tracing::debug!(%error, "guardrail: an answer could not be sent"),
+                Ok(_) => {}
+                Err(why) => tracing::debug!(why, "guardrail: no verdict on a delivered answer"),
             }
         });
-    }
-
-    async fn ask(&self, call: Outgoing<'_>) -> Result<Verdict, String> {
-        let wait = call.deadlines.total;
-        let exchange = async {
-            let sent = self.client.send(call).await;
-            let mut answer = sent.map_err(|error| error.to_string())?;
-            let body = answer.whole(MAX_ANSWER_BYTES).await;
-            let body = body.map_err(|error| error.to_string())?;
-            if !answer.status.is_success() {
-                return Err(format!("it answered {}", answer.status.as_u16()));
-            }
-            let verdict: Result<Verdict, _> = serde_json::from_slice(&body);
-            verdict
-                .map_err(|_| "its answer is not {\"allow\": true} or {\"allow\": false}".to_owned())
-        };
-        // A connection may take longer to open than an answer is waited for.
-        let exchange = tokio::time::timeout(wait, exchange).await;
-        exchange.unwrap_or_else(|_| Err("it did not answer in time".to_owned()))
     }
 
     /// There is no verdict.
@@ -231,6 +209,25 @@ impl Guardrail {
             protocol: Protocol::Http1,
         })
     }
+}
+
+/// Sends a message and reads the verdict, within the settings' time.
+async fn ask(client: &Client, call: Outgoing<'_>) -> Result<Verdict, String> {
+    let wait = call.deadlines.total;
+    let exchange = async {
+        let sent = client.send(call).await;
+        let mut answer = sent.map_err(|error| error.to_string())?;
+        let body = answer.whole(MAX_ANSWER_BYTES).await;
+        let body = body.map_err(|error| error.to_string())?;
+        if !answer.status.is_success() {
+            return Err(format!("it answered {}", answer.status.as_u16()));
+        }
+        let verdict: Result<Verdict, _> = serde_json::from_slice(&body);
+        verdict.map_err(|_| "its answer is not {\"allow\": true} or {\"allow\": false}".to_owned())
+    };
+    // A connection may take longer to open than an answer is waited for.
+    let exchange = tokio::time::timeout(wait, exchange).await;
+    exchange.unwrap_or_else(|_| Err("it did not answer in time".to_owned()))
 }
 
 fn refused(stage: Stage, reason: Option<String>) -> ApiError {
