@@ -7,6 +7,7 @@ use axum::extract::{Path, State};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
+use trunkline_db::Tx;
 use trunkline_store::action_log::NewAction;
 use trunkline_store::channels::{self as store, Channel, ChannelId, CredentialId};
 use trunkline_types::Secret;
@@ -51,17 +52,13 @@ pub(super) async fn add(
     let changed = async {
         let one = std::slice::from_ref(&sealed);
         let after = store::add_credentials(&mut tx, &before.name, &as_new(one)).await?;
-        let action = logged_change("add_credential", &before, &after);
-        let subject = format!("credential {} of channel {}", body.label, before.name);
-        operator
-            .log(
-                &mut tx,
-                &NewAction {
-                    subject: &subject,
-                    ..action
-                },
-            )
-            .await?;
+        let change = Change {
+            action: "add_credential",
+            label: &body.label,
+            before: &before,
+            after: &after,
+        };
+        change.log(&operator, &mut tx).await?;
         Ok::<_, ApiError>(after)
     };
     let changed = changed.await;
@@ -89,17 +86,13 @@ pub(super) async fn replace(
         let new = as_new(std::slice::from_ref(&sealed));
         let new = new.first().ok_or_else(ApiError::unavailable)?;
         let after = store::replace_credential(&mut tx, &before.name, new).await?;
-        let action = logged_change("replace_credential", &before, &after);
-        let subject = format!("credential {label} of channel {}", before.name);
-        operator
-            .log(
-                &mut tx,
-                &NewAction {
-                    subject: &subject,
-                    ..action
-                },
-            )
-            .await?;
+        let change = Change {
+            action: "replace_credential",
+            label: &label,
+            before: &before,
+            after: &after,
+        };
+        change.log(&operator, &mut tx).await?;
         Ok::<_, ApiError>(after)
     };
     let changed = changed.await;
@@ -127,17 +120,13 @@ pub(super) async fn remove(
     let changed = async {
         let name = &before.name;
         let after = store::remove_credential(&mut tx, name, &label, body.give_up_tasks).await?;
-        let action = logged_change("remove_credential", &before, &after);
-        let subject = format!("credential {label} of channel {name}");
-        operator
-            .log(
-                &mut tx,
-                &NewAction {
-                    subject: &subject,
-                    ..action
-                },
-            )
-            .await?;
+        let change = Change {
+            action: "remove_credential",
+            label: &label,
+            before: &before,
+            after: &after,
+        };
+        change.log(&operator, &mut tx).await?;
         Ok::<_, ApiError>(after)
     };
     let changed = changed.await;
@@ -204,7 +193,10 @@ async fn set_paused(
             ),
         };
         if !is_done {
-            let text = "the credential is so already. Nothing was changed";
+            let text = match why {
+                Some(_) => "the credential is paused already. Nothing was changed",
+                None => "the credential is not paused. Nothing was changed",
+            };
             return Err(ApiError::new(ConsoleErrorCode::Conflict, text));
         }
         let action = NewAction {
@@ -250,11 +242,23 @@ fn sealed(
         .map_err(secret_fault)
 }
 
-fn logged_change<'a>(action: &'a str, before: &Channel, after: &Channel) -> NewAction<'a> {
-    NewAction {
-        action,
-        before: Some(logged(before)),
-        after: Some(logged(after)),
-        ..NewAction::default()
+/// A change of a channel's credential, for the log of actions.
+struct Change<'a> {
+    action: &'static str,
+    label: &'a str,
+    before: &'a Channel,
+    after: &'a Channel,
+}
+
+impl Change<'_> {
+    async fn log(&self, operator: &Operator, tx: &mut Tx) -> Result<(), ApiError> {
+        let action = NewAction {
+            action: self.action,
+            subject: &format!("credential {} of channel {}", self.label, self.before.name),
+            before: Some(logged(self.before)),
+            after: Some(logged(self.after)),
+            ..NewAction::default()
+        };
+        Ok(operator.log(tx, &action).await?)
     }
 }
