@@ -154,7 +154,7 @@ async fn a_response_is_continued_at_the_channel_that_has_it_from_a_node_that_kno
                 json!(id)
             );
         }
-        // What is inside stays with us, and with one letter changed it opens nothing.
+        // What is inside stays with us, and with one character changed it opens nothing.
         for request in at.requests() {
             assert!(!String::from_utf8_lossy(&request.body).contains(id.as_str()));
         }

@@ -368,7 +368,7 @@ async fn each_relayed_path_is_quoted_charged_logged_and_fails_over_as_chat_does(
         failing.clear_plans();
         failing.plan(always(trunkline_simulator::Fault::Status(500)));
         let before = (failing.requests().len(), harness.simulator.requests().len());
-        let stranger = [("authorization", "Bearer sk-tl-nobody")];
+        let stranger = [("authorization", "Bearer sk-tl-unknown")];
         assert_eq!(
             harness.post_with(path, &body, &stranger).await.status,
             401,

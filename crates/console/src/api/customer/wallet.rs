@@ -103,7 +103,8 @@ pub(super) async fn set_low_balance_threshold(
     wallet_view(&shared, &own).await
 }
 
-/// The wish for an email first: the change of the threshold may need it at once. False if there is no such account.
+/// Sets the email before the threshold: a threshold above the balance sends one at once. False if there is no such
+/// account.
 async fn set_alert(
     tx: &mut Tx,
     account: AccountId,
