@@ -10,10 +10,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use trunkline_keyring::{Binding, Generations, Keyring, Purpose};
+use trunkline_keyring::{Binding, GenerationId, Generations, Keyring, Purpose};
 use trunkline_store::Policy;
 use trunkline_store::channels::{
-    Channel as ChannelRow, ChannelId, ChannelState, CostBook, proxy_context,
+    Channel as ChannelRow, ChannelId, ChannelState, CostBook, Credential as CredentialRow,
+    proxy_context,
 };
 use trunkline_types::{EndpointType, RequestId, Secret, Timestamp};
 use trunkline_upstream::{Deadlines, Provider, Providers, Proxy};
@@ -227,9 +228,15 @@ impl Channel {
                 if text.is_none() {
                     *unopened = unopened.saturating_add(1);
                 }
-                let text = text.ok_or("its proxy cannot be unsealed")?;
-                secrets.extend(logins(&text));
-                Some(Proxy::read(&text).map_err(|_| "its proxy is not one")?)
+                let kept = known.filter(|_| text.is_none() && is_next(keyring, sealed));
+                if let Some(kept) = kept.filter(|known| known.proxy.is_some()) {
+                    secrets.extend(kept.secrets.iter().cloned());
+                    kept.proxy.clone()
+                } else {
+                    let text = text.ok_or("its proxy cannot be unsealed")?;
+                    secrets.extend(logins(&text));
+                    Some(Proxy::read(&text).map_err(|_| "its proxy is not one")?)
+                }
             }
         };
         let cost = match &row.cost {
@@ -345,13 +352,18 @@ fn open_credentials(
 ) -> Vec<ChannelCredential> {
     let mut credentials = Vec::new();
     for credential in row.credentials.iter().filter(|one| !one.disabled) {
+        let mut before = known.into_iter().flat_map(|channel| &channel.credentials);
+        let before = before.find(|known| known.id == credential.id);
         match ChannelCredential::open(credential, &row.name, provider, keyring) {
-            Ok(opened) => {
-                let mut before = known.into_iter().flat_map(|channel| &channel.credentials);
-                let before = before.find(|known| known.id == credential.id);
-                credentials.push(opened.with_memory_of(before, credential));
+            Ok(opened) => credentials.push(opened.with_memory_of(before, credential)),
+            Err(CredentialError::Unopened) => {
+                *unopened = unopened.saturating_add(1);
+                let kept = before.filter(|_| {
+                    is_next(keyring, &credential.sealed) && has_same_hint(known, credential)
+                });
+                let kept = kept.map(|known| known.clone().with_memory_of(Some(known), credential));
+                credentials.extend(kept);
             }
-            Err(CredentialError::Unopened) => *unopened = unopened.saturating_add(1),
             Err(CredentialError::Unusable) => {}
         }
     }
@@ -376,6 +388,23 @@ fn logins(text: &Secret) -> Vec<Secret> {
     let password = login.split_once(':').map(|(_, password)| password);
     let both = [Some(login), password].into_iter().flatten();
     both.map(|text| Secret::new(text.to_owned())).collect()
+}
+
+/// Whether a value was sealed by the generation after this node's. What was opened of it before is used until the node
+/// has read its file: a reseal right after a rotation must not stop the channels of nodes that read it a moment
+/// later.
+fn is_next(keyring: &Keyring, sealed: &[u8]) -> bool {
+    let own = keyring.generations().current.id.number();
+    let generation = Keyring::generation_of(sealed).map(GenerationId::number);
+    generation.is_some_and(|generation| Some(generation) == own.checked_add(1))
+}
+
+/// Whether a credential ends as it did before. One that was replaced must not be used any more.
+fn has_same_hint(known: Option<&Channel>, credential: &CredentialRow) -> bool {
+    let mut before = known
+        .into_iter()
+        .flat_map(|channel| &channel.row.credentials);
+    before.any(|before| before.id == credential.id && before.hint == credential.hint)
 }
 
 fn opened(keyring: &Keyring, context: &[u8], sealed: &[u8]) -> Option<Secret> {

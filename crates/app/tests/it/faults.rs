@@ -18,6 +18,7 @@ pub(crate) mod prices;
 pub(crate) mod process_harness;
 mod realtime;
 mod restore_drill;
+mod rotation;
 mod silent_sockets;
 mod social;
 mod streams;

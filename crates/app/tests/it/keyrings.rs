@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::process::Command;
-use trunkline_db::Role;
+use trunkline_db::{Database, Role};
 use trunkline_keyring::{Binding, FileSource, Keyring, Purpose, SystemRandom};
 use trunkline_ledger::sealed_responses as responses;
 use trunkline_store::sealed::{self, SealedColumn};
@@ -19,7 +19,7 @@ use crate::alarms::{ENCODED, Receiver};
 use crate::dev::Dev;
 use crate::sdk::customer::{Sent, send_bytes};
 
-const EMAILS: u128 = 300;
+const EMAILS: usize = 300;
 const FILE: &str = "trunkline.keyring.toml";
 
 /// An installation with sealed rows of several tables.
@@ -52,28 +52,33 @@ fn keyring(cli: &AdminCli) -> Keyring {
     Keyring::load(&source, Arc::new(SystemRandom)).unwrap()
 }
 
-/// Rows enough that a command can be killed among them, and one of each other kind.
-fn fill(cli: &AdminCli) {
-    let keyring = keyring(cli);
-    let hex = |bytes: Vec<u8>| {
-        bytes.iter().fold(String::new(), |mut text, byte| {
-            write!(text, "{byte:02x}").unwrap();
-            text
-        })
-    };
-    let mut statement = String::new();
-    for number in 1..=EMAILS {
-        let id = Uuid::from_u128(number);
+fn hex(bytes: Vec<u8>) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
+}
+
+/// A statement that writes so many sealed emails.
+pub(crate) fn sealed_emails(keyring: &Keyring, count: usize) -> String {
+    let rows = (1..=count).map(|number| {
+        let id = Uuid::from_u128(u128::try_from(number).unwrap());
         let context = emails::context(id);
         let binding = Binding::of_operator(&context);
         let sealed = hex(keyring.seal(Purpose::Emails, &binding, b"secret").unwrap());
-        writeln!(
-            statement,
-            "INSERT INTO app.email (id, kind, to_address, sealed, state, expires_at) VALUES
-             ('{id}', 'verify', 'a@b.c', '\\x{sealed}', 'kept', now() + interval '9 days');"
-        )
-        .unwrap();
-    }
+        format!("('{id}', 'verify', 'a@b.c', '\\x{sealed}', 'kept', now() + interval '9 days')")
+    });
+    let rows: Vec<String> = rows.collect();
+    format!(
+        "INSERT INTO app.email (id, kind, to_address, sealed, state, expires_at) VALUES {};",
+        rows.join(", ")
+    )
+}
+
+/// Rows enough that a command can be killed among them, and one of each other kind.
+fn fill(cli: &AdminCli) {
+    let keyring = keyring(cli);
+    let mut statement = sealed_emails(&keyring, EMAILS);
     let account = cli.account("Ada");
     let id = Uuid::from_u128(7);
     let of = |context: &[u8], purpose| {
@@ -115,11 +120,18 @@ fn fill(cli: &AdminCli) {
     cli.as_superuser(&statement);
 }
 
-/// How many values there are, and how many of them the keyring of now opens.
 async fn readable(cli: &AdminCli) -> (usize, usize) {
-    let keyring = keyring(cli);
     let data = cli.db.connect(Role::Data).await;
     let console = cli.db.connect(Role::Console).await;
+    readable_in(&data, &console, &keyring(cli)).await
+}
+
+/// How many values there are, and how many of them the keyring opens.
+pub(crate) async fn readable_in(
+    data: &Database,
+    console: &Database,
+    keyring: &Keyring,
+) -> (usize, usize) {
     let (mut all, mut opened) = (0, 0);
     for column in SealedColumn::ALL {
         let mut session = match column.role() {

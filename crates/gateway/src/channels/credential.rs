@@ -29,7 +29,7 @@ const DAY_MILLIS: i64 = 86_400_000;
 const MAX_MODELS: usize = 1_000;
 
 /// A credential ready to be sent.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ChannelCredential {
     pub(crate) id: CredentialId,
     pub(crate) opened: Arc<UpstreamCredential>,

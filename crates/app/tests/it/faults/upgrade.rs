@@ -37,7 +37,7 @@ const BEFORE: Duration = Duration::from_millis(1_500);
 const GONE_WITHIN: Duration = Duration::from_secs(30);
 
 /// Callers that go on until they are told to stop.
-struct Callers {
+pub(super) struct Callers {
     address: SocketAddr,
     key: String,
     rate: u64,
@@ -47,8 +47,23 @@ struct Callers {
 }
 
 impl Callers {
+    pub(super) fn new(harness: &ProcessHarness, rate: u64) -> Self {
+        Self {
+            address: harness.address,
+            key: harness.key.clone(),
+            rate,
+            goes_on: AtomicBool::new(true),
+            made: AtomicU64::new(0),
+            began: Instant::now(),
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        self.goes_on.store(false, Ordering::Relaxed);
+    }
+
     /// Calls at a steady rate, over connections that are kept.
-    async fn run(self: Arc<Self>) -> Vec<Call> {
+    pub(super) async fn run(self: Arc<Self>) -> Vec<Call> {
         let mut running = JoinSet::new();
         for _ in 0..CALLERS {
             let callers = Arc::clone(&self);
@@ -93,7 +108,7 @@ impl Callers {
 }
 
 /// One call. A connection that is refused or breaks fails the test.
-async fn call(
+pub(super) async fn call(
     client: &Client,
     to: (SocketAddr, &str),
     marker: &str,
@@ -162,14 +177,7 @@ async fn an_operator_upgrades_one_host_and_no_client_notices() {
     let (count, rate) = (number(STREAMS, 50), number(RATE, 50));
     let (upgrades, seconds) = (number(UPGRADES, 2), number(SECONDS, 20));
     let open = streams(&harness, count, seconds).await;
-    let callers = Arc::new(Callers {
-        address: harness.address,
-        key: harness.key.clone(),
-        rate,
-        goes_on: AtomicBool::new(true),
-        made: AtomicU64::new(0),
-        began: Instant::now(),
-    });
+    let callers = Arc::new(Callers::new(&harness, rate));
     let mut calling = JoinSet::new();
     calling.spawn(Arc::clone(&callers).run());
     let mut knocking = JoinSet::new();
@@ -189,7 +197,7 @@ async fn an_operator_upgrades_one_host_and_no_client_notices() {
     );
     let mut calls = open.join_all().await;
     let streamed = calls.len();
-    callers.goes_on.store(false, Ordering::Relaxed);
+    callers.stop();
     let knocked = knocking.join_next().await.unwrap().unwrap();
     calls.extend(calling.join_next().await.unwrap().unwrap());
     for process in &mut replaced {

@@ -1,0 +1,133 @@
+//! Rotations of the keyring under load: every reseal is killed once, a node starts in the middle of each, and no call
+//! fails.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::process::Command;
+use tokio::task::JoinSet;
+use trunkline_db::Role;
+use trunkline_keyring::{FileSource, Keyring, SystemRandom};
+use trunkline_store::sealed::{self, SealedColumn};
+use trunkline_upstream::Client;
+
+use crate::faults::checker::judge;
+use crate::faults::number;
+use crate::faults::prices::send;
+use crate::faults::process_harness::{ProcessHarness, TRUNKLINE};
+use crate::faults::upgrade::{Callers, call};
+use crate::keyrings::{readable_in, sealed_emails};
+
+const RATE: &str = "TRUNKLINE_ROTATION_RATE";
+const ROTATIONS: u64 = 5;
+/// Rows enough that a reseal can be killed among them.
+const EMAILS: usize = 300;
+/// A process reads its files anew within this time.
+const FOLLOWS_WITHIN: Duration = Duration::from_secs(30);
+
+/// A command under a login that has both roles which write sealed values.
+fn command(harness: &ProcessHarness, words: &[&str]) -> Command {
+    let (data, console) = (
+        harness.postgres.direct_url(Role::Data),
+        harness.postgres.direct_url(Role::Console),
+    );
+    let mut command = Command::new(TRUNKLINE);
+    command
+        .args(words)
+        .args(["--config", "/dev/null"])
+        .current_dir(harness.folder.path())
+        .env("TRUNKLINE__DATABASE__URL", data.reveal())
+        .env("TRUNKLINE__CONSOLE__DATABASE_URL", console.reveal())
+        .env("TRUNKLINE__KEYRING__FILE", "keyring.toml")
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .kill_on_drop(true);
+    command
+}
+
+async fn done(harness: &ProcessHarness, words: &[&str]) {
+    let output = command(harness, words).output().await.unwrap();
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(output.status.success(), "{words:?}: {text}");
+}
+
+fn keyring(harness: &ProcessHarness) -> Keyring {
+    let source = FileSource::new(harness.folder.path().join("keyring.toml"));
+    Keyring::load(&source, Arc::new(SystemRandom)).unwrap()
+}
+
+/// How many sealed values there are, and how many of them the keyring of now opens.
+async fn opened(harness: &ProcessHarness) -> (usize, usize) {
+    readable_in(&harness.data, &harness.console, &keyring(harness)).await
+}
+
+/// How many emails an older generation sealed.
+async fn left(harness: &ProcessHarness) -> usize {
+    let mut session = harness.console.session().await.unwrap();
+    let header = keyring(harness).token_header();
+    let rows = sealed::unsealed_by(&mut session, SealedColumn::Email, &header).await;
+    rows.unwrap().len()
+}
+
+async fn follows(harness: &ProcessHarness, client: &Client, generation: u64) {
+    let line = format!("trunkline_keyring_generation {generation}\n");
+    let began = Instant::now();
+    loop {
+        let page = send(client, harness.admin.unwrap(), ("/metrics", None), &[]).await;
+        if page.text.contains(&line) {
+            let unopened = "trunkline_credentials_unopened{";
+            assert!(!page.text.contains(unopened), "{}", page.text);
+            return;
+        }
+        assert!(began.elapsed() < FOLLOWS_WITHIN, "{}", page.text);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_rotates_the_keyring_five_times_under_load_and_no_customers_call_fails() {
+    let harness = ProcessHarness::new().await;
+    harness
+        .postgres
+        .ask(&sealed_emails(&harness.keyring, EMAILS))
+        .await;
+    let (all, readable) = opened(&harness).await;
+    assert_eq!(all, readable);
+    let callers = Arc::new(Callers::new(&harness, number(RATE, 50)));
+    let mut calling = JoinSet::new();
+    calling.spawn(Arc::clone(&callers).run());
+    let client = Client::new(Duration::from_secs(5)).unwrap();
+    let mut calls = Vec::new();
+    let mut killed_among = 0;
+    for round in 0..ROTATIONS {
+        let generation = round + 2;
+        done(&harness, &["keyring", "rotate"]).await;
+        let mut reseal = command(&harness, &["keyring", "reseal"]).spawn().unwrap();
+        tokio::time::sleep(Duration::from_millis(60 + 40 * round)).await;
+        reseal.kill().await.unwrap();
+        killed_among += u64::from((1..EMAILS).contains(&left(&harness).await));
+        assert_eq!(
+            opened(&harness).await,
+            (all, all),
+            "killed in round {round}"
+        );
+        // A node that starts now reads values of both generations; it is killed when it goes out of scope.
+        let node = harness.second_node().await;
+        let marker = format!("n{round}");
+        let prompt = format!("[[id:{marker}]] [[tokens:3]]");
+        let to = (node.address, harness.key.as_str());
+        calls.push(call(&client, to, &marker, &prompt, false).await);
+        done(&harness, &["keyring", "reseal"]).await;
+        assert_eq!(left(&harness).await, 0, "round {round}");
+        follows(&harness, &client, generation).await;
+    }
+    callers.stop();
+    calls.extend(calling.join_next().await.unwrap().unwrap());
+    assert_eq!(opened(&harness).await, (all, all));
+    judge(&harness, &calls).await;
+    println!(
+        "{ROTATIONS} rotations under load: {} calls, 0 failed; {killed_among} reseals were killed among their rows",
+        calls.len()
+    );
+    println!("figures: requests={} faults={}", calls.len(), 2 * ROTATIONS);
+}
