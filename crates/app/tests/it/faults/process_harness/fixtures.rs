@@ -151,7 +151,7 @@ pub(super) fn provider(format: Format) -> String {
     };
     format!(
         "name = \"{name}\"\nbase_url = \"\"\nauth = \"{auth}\"\nformats = [\"{speaks}\"]\nquirks = []\n\
-         connect_ms = 1000\nfirst_byte_ms = 10000\nidle_ms = 10000\ntotal_ms = 900000\n"
+         connect_ms = 5000\nfirst_byte_ms = 10000\nidle_ms = 10000\ntotal_ms = 900000\n"
     )
 }
 
