@@ -43,7 +43,7 @@ web-screens *words: web
 web-idle *words: web
     node web/e2e/screenshots.mjs --clock real {{ words }}
 
-# The top tasks in a browser against `trunkline dev`, both themes and widths, by mouse and by keyboard; then isolation between tenants, and every page of the documentation.
+# The top tasks in a browser against `trunkline dev`, both themes and widths, by mouse and by keyboard; those of an operator in both languages too; then isolation between tenants, and every page of the documentation.
 web-e2e: web build
     node web/e2e/gate.mjs --full
 
@@ -199,9 +199,9 @@ events connections="10000":
 upload bytes="2000000000":
     TRUNKLINE_UPLOAD_BYTES={{ bytes }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::media::upload::/)'
 
-# Voice connections at once, beside a bare WebSocket relay: long form, five hundred for five minutes.
+# Voice connections at once, beside a bare WebSocket relay and with optimisation, so that processor time is compared: long form, five hundred for five minutes.
 realtime-load connections="500" seconds="300":
-    TRUNKLINE_REALTIME_CONNECTIONS={{ connections }} TRUNKLINE_REALTIME_SECONDS={{ seconds }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::realtime::load::/)'
+    TRUNKLINE_REALTIME_CONNECTIONS={{ connections }} TRUNKLINE_REALTIME_SECONDS={{ seconds }} cargo nextest run --cargo-profile release --profile long --locked --no-capture -p trunkline-app --test it -E 'test(/^faults::realtime::load::/)'
 
 # Realtime conversations while the node, its database, its upstream and its clients break: long form, 320 faults.
 realtime-chaos faults="320":

@@ -5,8 +5,8 @@
 //   node e2e/gate.mjs [--full]
 //
 // For the gate the walk is light and wide, then dark and narrow, without pictures, and each page of the documentation is
-// looked at in both widths in turns of the themes; the operator's tasks are light and wide. With `--full` everything is
-// in both themes and widths.
+// looked at in both widths in turns of the themes; the operator's tasks are light, wide and in English. With `--full`
+// everything is in both themes and widths, and the operator's tasks are in both languages.
 import { startDev } from "./dev.mjs";
 import { docs } from "./docs.mjs";
 import { launch } from "./harness.mjs";
@@ -24,7 +24,8 @@ async function walkAndDocs() {
 
 async function operator() {
   let code = 0;
-  for (const name of full ? COMBINATIONS : ["light-1440"]) code += await operatorWalk(browser, name);
+  const inBoth = COMBINATIONS.flatMap((name) => [name, `${name}-zh`]);
+  for (const name of full ? inBoth : ["light-1440"]) code += await operatorWalk(browser, name);
   return code;
 }
 

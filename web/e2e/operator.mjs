@@ -2,7 +2,7 @@
  * The ten tasks of an operator in a real browser against a real `trunkline dev`, each written as what a person sees and
  * does. Clicks are counted, and a task that needs more than a person would is a failed check.
  *
- *   node e2e/operator.mjs [--only light-1440,dark-390]
+ *   node e2e/operator.mjs [--only light-1440,dark-390-zh]
  *
  * The set-up is by password, so the operator also sets up a second factor, as in production.
  */
@@ -14,6 +14,7 @@ import { launch } from "./harness.mjs";
 import { Asked, axeSource, findings, quiet } from "./look.mjs";
 import { startStripe } from "./stripe.mjs";
 import { totp } from "./totp.mjs";
+import { chineseWords } from "./words.mjs";
 
 const PASSWORD = "an operator along the river";
 const EMAIL = "olga@operator.example";
@@ -24,6 +25,8 @@ const SOCIAL = "kuaishou/search";
 const FIRST_PAYMENT_MS = 60_000;
 const PATIENCE_MS = 30_000;
 const QUIET_MS = 5_000;
+/** A loss is in parentheses, in the way of either language. */
+const LOSS = /\((?:US)?\$/;
 /** Dear enough that every call of the model is sold below it: 1,000 USD for a million units. */
 const COSTS = {
   currency: "USD",
@@ -31,7 +34,7 @@ const COSTS = {
   models: { [MODEL]: { input: 1_000_000_000, output: 1_000_000_000 } },
 };
 
-/** The exit code of the ten tasks in one theme and width. */
+/** The exit code of the ten tasks in one theme and width, in English or in Chinese. */
 export async function operatorWalk(browser, name = "light-1440") {
   const stripe = await startStripe();
   const folder = mkdtempSync(join(tmpdir(), "trunkline-operator-"));
@@ -56,20 +59,23 @@ export async function operatorWalk(browser, name = "light-1440") {
 /** One operator at a browser. What tasks learn, later ones use. */
 class Walk {
   static async begin(browser, dev, stripe, checks, name) {
-    const walk = Object.assign(new Walk(), { browser, dev, stripe, checks, name, clicks: 0, faults: [] });
+    const [theme, width, language = "en"] = name.split("-");
+    const say = language === "zh" ? await chineseWords() : (text) => text;
+    const look = { theme, width, language, say };
+    const walk = Object.assign(new Walk(), { browser, dev, stripe, checks, name, ...look, clicks: 0, faults: [] });
     walk.page = await walk.open();
     await walk.setUp();
     return walk;
   }
 
   async open() {
-    const [theme, width] = this.name.split("-");
+    const isNarrow = this.width === "390";
     const context = await this.browser.newContext({
-      viewport: { width: Number(width), height: width === "390" ? 844 : 900 },
-      colorScheme: theme,
+      viewport: { width: Number(this.width), height: isNarrow ? 844 : 900 },
+      colorScheme: this.theme,
       reducedMotion: "reduce",
-      hasTouch: width === "390",
-      locale: "en-US",
+      hasTouch: isNarrow,
+      locale: this.language === "zh" ? "zh-CN" : "en-US",
     });
     const page = await context.newPage();
     page.setDefaultTimeout(PATIENCE_MS);
@@ -81,21 +87,39 @@ class Walk {
     return page;
   }
 
+  /** What has this name, in the language of the walk. */
+  named(role, name, scope = this.page, more = {}) {
+    return scope.getByRole(role, { name: this.say(name), exact: true, ...more });
+  }
+
+  /** What has this text. */
+  text(text, scope = this.page) {
+    return scope.getByText(this.say(text));
+  }
+
+  /** The rows of a table, which are cards on a narrow screen. */
+  rows(table) {
+    if (this.width === "390") return this.named("list", table).getByRole("listitem");
+    return this.named("table", table).locator("tbody").getByRole("row");
+  }
+
+  labelled(label, scope = this.page) {
+    return scope.getByLabel(this.say(label), { exact: true });
+  }
+
   /** Presses a button, link or row, and counts it. */
   async click(role, name, scope = this.page) {
     this.clicks += 1;
-    const exact = typeof name === "string" ? { name, exact: true } : { name };
-    await scope.getByRole(role, exact).first().click();
+    await this.named(role, name, scope).first().click();
   }
 
   async fill(label, text, scope = this.page) {
-    await scope.getByLabel(label, { exact: true }).first().fill(text);
+    await this.labelled(label, scope).first().fill(text);
   }
 
   /** Presses the button of a dialog that acts, and waits until it is gone. */
   async act(name) {
-    const exact = typeof name === "string" ? { name, exact: true } : { name };
-    const button = this.page.getByRole("dialog").getByRole("button", exact).last();
+    const button = this.named("button", name, this.page.getByRole("dialog")).last();
     this.clicks += 1;
     await button.click();
     await this.stepUp(button.waitFor({ state: "hidden" }));
@@ -104,7 +128,7 @@ class Walk {
 
   /** Gives the password once more, if it is asked for before something else is done. */
   async stepUp(done) {
-    const dialog = this.page.getByRole("dialog", { name: "Confirm your identity" });
+    const dialog = this.named("dialog", "Confirm your identity");
     const asked = dialog.waitFor().then(
       () => true,
       () => false,
@@ -114,17 +138,20 @@ class Walk {
       () => false,
     );
     if (!(await Promise.race([asked, settled]))) return;
-    await dialog.getByLabel("Password").fill(PASSWORD);
-    await dialog.getByRole("button", { name: "Confirm" }).click();
+    await this.fill("Password", PASSWORD, dialog);
+    await this.named("button", "Confirm", dialog).click();
     await dialog.waitFor({ state: "hidden" });
   }
 
-  /** From the rail, as a person goes. */
+  /** From the rail, as a person goes. On a narrow screen a side panel covers the page and the rail is behind a button;
+   * that is the same for every task and not counted. */
   async place(name) {
-    if (this.name.endsWith("390")) {
-      await this.click("button", "More");
+    if (this.width === "390") {
+      const panel = this.page.getByRole("dialog");
+      if (await panel.isVisible()) await this.named("button", "Back", panel).first().click();
+      await this.named("button", "More").click();
       await this.click("link", name);
-    } else await this.click("link", name, this.page.getByRole("navigation", { name: "Navigation" }));
+    } else await this.click("link", name, this.named("navigation", "Navigation"));
     await this.page.getByRole("heading", { level: 1 }).waitFor();
   }
 
@@ -170,7 +197,7 @@ class Walk {
     const secret = (await page.locator("pre").first().textContent()).trim();
     await this.fill("Code", totp(secret));
     await this.click("button", "Turn on");
-    await page.getByRole("button", { name: "I have kept them", exact: true }).waitFor();
+    await this.named("button", "I have kept them").waitFor();
     const codes = await page.locator("pre").first().textContent();
     this.that(codes.trim().split("\n").length === 10, "ten recovery codes are shown once", codes);
     await this.click("button", "I have kept them");
@@ -248,7 +275,7 @@ async function customerToPaidCall(walk) {
   await theirs.goto(link);
   await walk.fill("Your name", "Cora", theirs);
   await walk.fill("Password", PASSWORD, theirs);
-  await theirs.getByRole("button", { name: "Join", exact: true }).click();
+  await walk.named("button", "Join", theirs).click();
   await theirs.waitForURL(`${dev.dash_url}/`);
   const made = await theirs.evaluate(async () => {
     const headers = { "x-trunkline-console": "1", "content-type": "application/json" };
@@ -275,7 +302,7 @@ async function firstPayment(walk, page) {
   const began = Date.now();
   await page.goto(`${walk.dev.dash_url}/wallet`);
   await walk.fill("Amount in USD", "20", page);
-  await page.getByRole("button", { name: /^Pay/ }).click();
+  await walk.named("button", /^Pay/, page).click();
   await page.getByRole("button", { name: "Pay with a test card" }).click();
   await page.waitForURL(/wallet/);
   await page.getByText("$20.00").first().waitFor();
@@ -318,22 +345,21 @@ async function channelAdded(walk) {
 
 /** 3. A price is raised, after a look at what that does. */
 async function priceRaised(walk) {
-  const { page } = walk;
   await walk.place("Prices");
-  await page.getByRole("searchbox", { name: "Search models" }).fill(MODEL);
+  await walk.named("searchbox", "Search models").fill(MODEL);
   await walk.click("link", MODEL);
   await walk.fill("Change all by", "10");
   await walk.click("button", "Apply");
   await walk.click("button", "Preview change");
-  const preview = page.getByRole("dialog", { name: "Preview" });
-  await preview.getByText("Last 30 days at the new prices").waitFor();
+  const preview = walk.named("dialog", "Preview");
+  await walk.text("Last 30 days at the new prices", preview).waitFor();
   const text = await preview.textContent();
   walk.that(text.includes("Cora and Sons"), "the preview names the customers whom the change touches", text);
-  const allow = preview.getByLabel("Publish although it sells below cost");
+  const allow = walk.labelled("Publish although it sells below cost", preview);
   if (await allow.isVisible()) await allow.check();
   await walk.fill("Note", "Ten percent more");
   await walk.act(/^Publish/);
-  await page.getByText(/Published as revision/).waitFor();
+  await walk.text(/Published as revision/).waitFor();
   walk.that(true, "the price is published");
 }
 
@@ -345,7 +371,7 @@ async function whyACallFailed(walk) {
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox").last().fill(failed.id.slice(-8));
   await walk.click("option", new RegExp(failed.id.slice(-4)));
-  await page.getByRole("heading", { level: 1, name: /Call/ }).waitFor();
+  await walk.named("heading", /^Call/, page, { level: 1 }).waitFor();
   await page.getByText("503").first().waitFor();
   const text = await page.locator("main").textContent();
   walk.that(text.includes("walk-channel"), "the page says which channel answered what", text);
@@ -353,23 +379,21 @@ async function whyACallFailed(walk) {
 
 /** 5. A refund by hand. */
 async function refundByHand(walk) {
-  const { page } = walk;
   await walk.place("Payments");
   await walk.click("link", "Cora and Sons");
   await walk.click("button", "Refund");
-  const dialog = page.getByRole("dialog", { name: "Refund payment" });
+  const dialog = walk.named("dialog", "Refund payment");
   await walk.fill("Amount in USD", "5", dialog);
   await walk.fill("Reason", "Asked for it", dialog);
   await walk.act("Refund $5.00");
-  await page.getByText("The refund was sent to the provider").waitFor();
+  await walk.text("The refund was sent to the provider").waitFor();
   walk.that(true, "the refund is sent");
 }
 
 /** 6. An abuser is suspended. */
 async function abuserSuspended(walk) {
-  const { page } = walk;
   await walk.place("Customers");
-  await page.getByRole("searchbox", { name: "Search customers" }).fill("Cora");
+  await walk.named("searchbox", "Search customers").fill("Cora");
   await walk.click("link", /Cora and Sons/);
   await walk.click("button", "Suspend");
   await walk.fill("Reason", "Calls from a leaked key");
@@ -400,20 +424,24 @@ async function credentialReplaced(walk) {
 async function worstLineExplained(walk) {
   const { page } = walk;
   await walk.place("Margins");
-  await walk.page.getByText("Today", { exact: true }).first().click();
-  const worst = page.getByRole("table", { name: "Margins" }).getByRole("row").nth(1);
+  await page.getByText(walk.say("Today"), { exact: true }).first().click();
+  const worst = walk.rows("Margins").first();
   await worst.getByText("walk-channel").waitFor();
   const line = await worst.textContent();
-  walk.that(/\(\$/.test(line), "the worst line is a loss, in parentheses", line);
+  walk.that(LOSS.test(line), "the worst line is a loss, in parentheses", line);
   await walk.click("link", /walk-channel/);
-  await page.getByRole("heading", { level: 2, name: "Calls" }).waitFor();
-  const losses = page.getByRole("table", { name: "Calls" }).getByRole("row").filter({ hasText: "($" });
+  await walk.named("heading", "Calls", page, { level: 2 }).waitFor();
+  const losses = walk.rows("Calls").filter({ hasText: LOSS });
   const call = losses.first().getByRole("link").first();
   walk.clicks += 1;
   await call.click();
-  await page.getByText("How the cost is made up").waitFor();
+  await walk.text("How the cost is made up").waitFor();
   const text = await page.getByRole("dialog").textContent();
-  walk.that(/below its cost/.test(text) && /1000 USD/.test(text), "the call shows its cost by the price list", text);
+  walk.that(
+    walk.say(/below its cost/).test(text) && /1000 USD/.test(text),
+    "the call shows its cost by the price list",
+    text,
+  );
 }
 
 /** 9. A dispute is settled. */
@@ -429,7 +457,7 @@ async function disputeSettled(walk) {
   await walk.click("button", "Resume customer");
   await walk.fill("Reason", "The dispute was won");
   await walk.act("Resume customer");
-  await page.getByText("The customer is active again").waitFor();
+  await walk.text("The customer is active again").waitFor();
   walk.that(true, "the customer is active again");
 }
 
@@ -439,16 +467,16 @@ async function priceRolledBack(walk) {
   await walk.place("Prices");
   await walk.click("tab", "History");
   walk.clicks += 1;
-  await page
-    .getByRole("button", { name: /^Roll back to this/ })
+  await walk
+    .named("button", /^Roll back to this/)
     .first()
     .click();
-  const allow = page.getByLabel("Publish although it sells below cost");
-  await page.getByRole("dialog").getByText("What changes").waitFor();
+  const allow = walk.labelled("Publish although it sells below cost");
+  await walk.text("What changes", page.getByRole("dialog")).waitFor();
   if (await allow.isVisible()) await allow.check();
   await walk.fill("Note", "The price was a mistake");
   await walk.act(/^Roll back to revision/);
-  await page.getByText(/Published as revision/).waitFor();
+  await walk.text(/Published as revision/).waitFor();
   walk.that(true, "the former prices are in use again");
 }
 
