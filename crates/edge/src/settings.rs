@@ -15,7 +15,7 @@ pub struct AcceptSettings {
     pub max_in_flight: usize,
     /// One account may have this part of the calls and bytes: one divided by it.
     pub account_share: usize,
-    /// From the first byte of a head to its last.
+    /// From accept to the last byte of the first head.
     pub head_wait: Duration,
     /// From the head to the last byte of the body.
     pub body_wait: Duration,

@@ -28,6 +28,9 @@ use crate::stream_executor::{self, StreamExecutor};
 
 /// Resets of streams that one connection may send before it is closed.
 const MAX_PENDING_RESETS: usize = 64;
+/// How long a connection may wait for its next request. Load balancers and clients keep theirs for 60 to 90 seconds and
+/// must be the ones that close: a request that meets a close cannot be told from one that was lost.
+const KEPT_ALIVE: Duration = Duration::from_secs(120);
 /// Between two pings of an HTTP/2 connection.
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// Bytes that one HTTP/2 stream may have ready to be sent.
@@ -94,7 +97,8 @@ pub(crate) fn builder(settings: &ListenerSettings) -> auto::Builder<StreamExecut
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(settings.head_wait)
+        // It runs from the response before; the first head has the deadline of `is_silent`.
+        .header_read_timeout(KEPT_ALIVE)
         .max_buf_size(settings.max_head_bytes)
         .max_headers(settings.max_headers)
         .half_close(true);

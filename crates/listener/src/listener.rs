@@ -34,7 +34,7 @@ pub struct ListenerSettings {
     pub descriptor_percent: usize,
     /// Bytes that were received on all connections together and that no request has read yet.
     pub receive_bytes: usize,
-    /// From accept to the last byte of the first request's head, and so for each later head.
+    /// From accept to the last byte of the first request's head.
     pub head_wait: Duration,
     /// A client that takes nothing of a response for so long has gone.
     pub reader_wait: Duration,

@@ -58,6 +58,19 @@ async fn a_head_that_never_ends_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn a_clients_kept_connection_serves_its_next_request_after_the_deadline_of_a_head() {
+    let harness = TestGateway::with(impatient(), 10_000_000_000, 0).await;
+    let mut stream = connect(&harness).await;
+    for end in ["", "connection: close\r\n"] {
+        let request = format!("GET /healthz HTTP/1.1\r\nhost: x\r\n{end}\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(1_000)).await;
+    }
+    let reply = all(&mut stream).await;
+    assert_eq!(reply.matches("HTTP/1.1 200").count(), 2, "{reply}");
+}
+
+#[tokio::test]
 async fn a_body_that_never_ends_is_not_waited_for() {
     let harness = TestGateway::with(impatient(), 10_000_000_000, 0).await;
     let mut stream = connect(&harness).await;
