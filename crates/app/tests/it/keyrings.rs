@@ -20,7 +20,7 @@ use crate::dev::Dev;
 use crate::sdk::customer::{Sent, send_bytes};
 
 const EMAILS: usize = 300;
-const FILE: &str = "trunkline.keyring.toml";
+pub(crate) const FILE: &str = "trunkline.keyring.toml";
 
 /// An installation with sealed rows of several tables.
 async fn cli() -> AdminCli {
@@ -191,7 +191,7 @@ fn done(cli: &AdminCli, words: &[&str]) -> (bool, String) {
 }
 
 /// A node with a keyring file of its own.
-fn serve(cli: &AdminCli, file: &str) -> std::process::Command {
+pub(crate) fn serve(cli: &AdminCli, file: &str) -> std::process::Command {
     let mut command = on_both(cli, &["serve", "--json"]);
     command.env("TRUNKLINE__KEYRING__FILE", file);
     for listener in ["EDGE", "CONSOLE", "ADMIN"] {

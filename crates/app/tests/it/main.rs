@@ -41,6 +41,8 @@ mod limits;
 #[cfg(test)]
 mod money;
 #[cfg(test)]
+mod nodes;
+#[cfg(test)]
 mod operator_page;
 #[cfg(test)]
 mod payments;
