@@ -12,16 +12,16 @@ use trunkline_store::sealed::{self, SealedColumn};
 use trunkline_upstream::Client;
 
 use crate::faults::checker::judge;
-use crate::faults::number;
 use crate::faults::prices::send;
 use crate::faults::process_harness::{ProcessHarness, TRUNKLINE};
 use crate::faults::upgrade::{Callers, call};
 use crate::keyrings::{readable_in, sealed_emails};
 
-const RATE: &str = "TRUNKLINE_ROTATION_RATE";
+/// Calls a second.
+const RATE: u64 = 50;
 const ROTATIONS: u64 = 5;
 /// Rows enough that a reseal can be killed among them.
-const EMAILS: usize = 300;
+const EMAILS: usize = 2_000;
 /// A process reads its files anew within this time.
 const FOLLOWS_WITHIN: Duration = Duration::from_secs(30);
 
@@ -69,6 +69,19 @@ async fn left(harness: &ProcessHarness) -> usize {
     rows.unwrap().len()
 }
 
+/// Begins a reseal and kills it when it has sealed some of the emails and not all.
+async fn kill_reseal(harness: &ProcessHarness) {
+    let mut reseal = command(harness, &["keyring", "reseal"]).spawn().unwrap();
+    let began = Instant::now();
+    while left(harness).await == EMAILS {
+        assert!(began.elapsed() < FOLLOWS_WITHIN, "it seals nothing");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    reseal.kill().await.unwrap();
+    let left = left(harness).await;
+    assert!((1..EMAILS).contains(&left), "{left} are left");
+}
+
 async fn follows(harness: &ProcessHarness, client: &Client, generation: u64) {
     let line = format!("trunkline_keyring_generation {generation}\n");
     let began = Instant::now();
@@ -93,19 +106,15 @@ async fn an_operator_rotates_the_keyring_five_times_under_load_and_no_customers_
         .await;
     let (all, readable) = opened(&harness).await;
     assert_eq!(all, readable);
-    let callers = Arc::new(Callers::new(&harness, number(RATE, 50)));
+    let callers = Arc::new(Callers::new(&harness, RATE));
     let mut calling = JoinSet::new();
     calling.spawn(Arc::clone(&callers).run());
     let client = Client::new(Duration::from_secs(5)).unwrap();
     let mut calls = Vec::new();
-    let mut killed_among = 0;
     for round in 0..ROTATIONS {
         let generation = round + 2;
         done(&harness, &["keyring", "rotate"]).await;
-        let mut reseal = command(&harness, &["keyring", "reseal"]).spawn().unwrap();
-        tokio::time::sleep(Duration::from_millis(60 + 40 * round)).await;
-        reseal.kill().await.unwrap();
-        killed_among += u64::from((1..EMAILS).contains(&left(&harness).await));
+        kill_reseal(&harness).await;
         assert_eq!(
             opened(&harness).await,
             (all, all),
@@ -126,7 +135,7 @@ async fn an_operator_rotates_the_keyring_five_times_under_load_and_no_customers_
     assert_eq!(opened(&harness).await, (all, all));
     judge(&harness, &calls).await;
     println!(
-        "{ROTATIONS} rotations under load: {} calls, 0 failed; {killed_among} reseals were killed among their rows",
+        "{ROTATIONS} rotations under load, each reseal killed among its rows: {} calls, 0 failed",
         calls.len()
     );
     println!("figures: requests={} faults={}", calls.len(), 2 * ROTATIONS);
