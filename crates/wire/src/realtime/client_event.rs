@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::fields::strip;
 use crate::FieldList;
@@ -58,8 +59,9 @@ pub enum ClientEventError {
 struct Head<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
+    /// As it stands there: a frame of sound is not copied to be counted.
     #[serde(borrow)]
-    audio: Option<Cow<'a, str>>,
+    audio: Option<&'a RawValue>,
 }
 
 // === impl ClientEvent ===
@@ -77,9 +79,11 @@ impl ClientEvent {
         }
         let kind = match head.kind.as_ref() {
             "input_audio_buffer.append" => {
-                let audio = head.audio.unwrap_or_default();
+                let audio = head.audio.map_or(Ok(""), |audio| {
+                    quoted(audio).ok_or(ClientEventError::Unreadable)
+                })?;
                 return Ok(Self {
-                    kind: ClientEventKind::Audio(decoded_bytes(&audio)),
+                    kind: ClientEventKind::Audio(decoded_bytes(audio)),
                     event: Value::Null,
                     dropped: Vec::new(),
                 });
@@ -142,6 +146,11 @@ impl AddedInput {
     }
 }
 
+/// The inside of a text as it is written; none if it is something else.
+pub(super) fn quoted(value: &RawValue) -> Option<&str> {
+    value.get().strip_prefix('"')?.strip_suffix('"')
+}
+
 /// Bytes that a text of base64 stands for, at most.
 pub(super) fn decoded_bytes(text: &str) -> u64 {
     let characters = u64::try_from(text.len()).unwrap_or(u64::MAX);
@@ -202,7 +211,8 @@ mod tests {
                 "input_image_buffer.append".to_owned()
             ))
         );
-        for bad in ["", "[]", "{}", r#"{"type":"a","type":"b"}"#] {
+        let number = r#"{"type":"input_audio_buffer.append","audio":1}"#;
+        for bad in ["", "[]", "{}", r#"{"type":"a","type":"b"}"#, number] {
             assert_eq!(ClientEvent::read(bad), Err(ClientEventError::Unreadable));
         }
     }

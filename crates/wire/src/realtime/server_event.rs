@@ -5,11 +5,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::client_event::decoded_bytes;
+use super::client_event::{decoded_bytes, quoted};
 use super::usage::{TokenCounts, TranscriptUsage};
-
-/// Quotes around a text.
-const QUOTES: usize = 2;
 
 /// What an event says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,11 +158,9 @@ pub fn read_server_event(text: &str) -> Option<ServerEvent<'_>> {
     })
 }
 
-/// A text without its quotes.
-fn inner(text: &RawValue) -> &str {
-    let end = text.get().len().saturating_sub(1);
-    let begin = QUOTES.saturating_sub(1);
-    text.get().get(begin..end).unwrap_or_default()
+/// A text without its quotes; anything else as it is written.
+fn inner(value: &RawValue) -> &str {
+    quoted(value).unwrap_or_else(|| value.get())
 }
 
 #[cfg(test)]

@@ -156,7 +156,7 @@ pub(super) async fn converse(turns: Turns, opened: Opened, client: Socket, first
     };
     let sent = match first {
         FirstFrame::Session(session) => connection.first_update(session).await,
-        FirstFrame::Update(text) => connection.client_text(&text).await,
+        FirstFrame::Update(text) => connection.client_text(text.into()).await,
     };
     let finish = match sent {
         Ok(()) => Box::pin(connection.relay(&mut readers)).await,

@@ -3,7 +3,7 @@
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::sync::MutexGuard;
-use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 use trunkline_wire::realtime::{ClientEvent, ClientEventKind};
 
 use super::REALTIME;
@@ -33,7 +33,7 @@ impl Connection {
             };
             self.client_seen(message.is_text());
             let passed = match message {
-                Message::Text(text) => self.client_text(text.as_str()).await,
+                Message::Text(text) => self.client_text(text).await,
                 Message::Binary(_) => {
                     let text = "send events as text frames";
                     let error = ApiError::new(ErrorCode::Invalid("invalid_event"), text);
@@ -48,7 +48,8 @@ impl Connection {
         }
     }
 
-    pub(super) async fn client_text(&self, text: &str) -> Result<(), Finish> {
+    pub(super) async fn client_text(&self, frame: Utf8Bytes) -> Result<(), Finish> {
+        let text = frame.as_str();
         // A large frame is memory of its account until it is sent on.
         let (services, account) = (&self.turns.services, self.turns.caller.account.id);
         let counts = text.len() >= COUNTED_FROM && !services.is_draining();
@@ -89,8 +90,9 @@ impl Connection {
                 (!read.dropped.is_empty()).then(|| read.event.to_string())
             }
         };
-        let sent = sent.unwrap_or_else(|| text.to_owned());
-        self.to_upstream(Message::text(sent)).await
+        // What nothing was changed in is not copied.
+        let sent = sent.map_or(frame, Utf8Bytes::from);
+        self.to_upstream(Message::Text(sent)).await
     }
 
     /// Money for a response may be held before its words are known, so the guardrail is asked once more, about what
