@@ -35,7 +35,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 57] = [
+pub(crate) const MIGRATIONS: [Migration; 58] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -377,6 +377,12 @@ pub(crate) const MIGRATIONS: [Migration; 57] = [
         name: "zero_retention_tasks",
         sql: include_str!("../../../migrations/20261125500200_zero_retention_tasks.sql"),
         previous: Previous::Runs,
+    },
+    Migration {
+        version: 20261125600000,
+        name: "charges_are_usage",
+        sql: include_str!("../../../migrations/20261125600000_charges_are_usage.sql"),
+        previous: Previous::Stops,
     },
 ];
 

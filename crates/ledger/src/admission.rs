@@ -11,6 +11,8 @@ use crate::operations::{Shortage, Wallets};
 pub struct WalletBalances {
     /// In the paid wallet, nano-USD.
     pub paid_posted: i64,
+    /// What the account may owe beyond it.
+    pub credit_limit: i64,
     pub paid_held: i64,
     pub trial_posted: i64,
     pub trial_held: i64,
@@ -72,7 +74,8 @@ impl WalletBalances {
             Wallets::TrialFirst => free(self.trial_posted, self.trial_held),
             Wallets::PaidOnly => 0,
         };
-        (trial, free(self.paid_posted, self.paid_held))
+        let paid = self.paid_posted.saturating_add(self.credit_limit);
+        (trial, free(paid, self.paid_held))
     }
 
     fn held(&self) -> i64 {

@@ -114,6 +114,7 @@ pub(crate) async fn lock_accounts(
         let account = AccountId::new(column(row, "id")?);
         let balance = WalletBalances {
             paid_posted: column(row, "paid_posted")?,
+            credit_limit: column(row, "credit_limit")?,
             paid_held: column(row, "paid_held")?,
             trial_posted: column(row, "trial_posted")?,
             trial_held: column(row, "trial_held")?,

@@ -32,6 +32,22 @@ pub async fn drop_usage(database: &Database, days: i32) -> Result<i32, DbError> 
     Ok(dropped)
 }
 
+/// Drops the oldest day that is no longer kept, its charges summed up as transfers in the same
+/// transaction. Returns whether one was dropped; one that has something open is left.
+pub async fn drop_oldest_day(database: &Database) -> Result<bool, DbError> {
+    let mut tx = database.begin().await?;
+    let dropped = sqlx::query_scalar(
+        "SELECT ledger.drop_day(d.day) FROM (SELECT ledger.next_day_to_drop() AS day) AS d
+         WHERE d.day IS NOT NULL",
+    )
+    .fetch_optional(&mut *tx)
+    .await
+    .map_err(DbError::from);
+    tx.finish(dropped)
+        .await
+        .map(|dropped| dropped.unwrap_or(false))
+}
+
 async fn make(tx: &mut Tx) -> Result<i32, DbError> {
     let made = sqlx::query_scalar(
         "SELECT ledger.make_partitions((app.now() AT TIME ZONE 'UTC')::date - 1, $1 + 2)",

@@ -68,6 +68,8 @@ pub enum EntryDetail {
     SettlementAdjustment,
     /// A charge was refunded because the result was not delivered.
     Undelivered,
+    /// All charges of a day whose calls are not kept any more.
+    DayTotal,
     TopUp(Payment),
     /// Money to try things out.
     TrialGrant(Payment),
@@ -125,7 +127,7 @@ pub async fn read(
              SELECT t.request_id, t.kind, t.leg, t.at,
                  CASE WHEN t.credit >= 0 THEN t.amount ELSE -t.amount END AS amount
              FROM ledger.transfer AS t
-             WHERE t.account_id = $1 AND t.kind <> 'charge'
+             WHERE t.account_id = $1
              ORDER BY t.request_id DESC, t.kind DESC
              LIMIT $2 * 2
          ), moves AS (
@@ -246,6 +248,7 @@ impl EntryDetail {
             "refund" => Self::Refund,
             "settlement_adjustment" => Self::SettlementAdjustment,
             "undelivered" => Self::Undelivered,
+            "day_total" => Self::DayTotal,
             "top_up" => Self::TopUp(payment()?),
             "trial_grant" => Self::TrialGrant(payment()?),
             "adjust" => Self::Adjustment {
@@ -266,6 +269,7 @@ impl EntryDetail {
             Self::Refund => "refund",
             Self::SettlementAdjustment => "settlement_adjustment",
             Self::Undelivered => "undelivered",
+            Self::DayTotal => "day_total",
             Self::TopUp(_) => "top_up",
             Self::TrialGrant(_) => "trial_grant",
             Self::Adjustment { .. } => "adjustment",

@@ -207,7 +207,10 @@ pub(super) fn entry(entry: &Entry) -> Value {
             "estimated": estimated,
             "warnings": warnings,
         }),
-        EntryDetail::Refund | EntryDetail::SettlementAdjustment | EntryDetail::Undelivered => {
+        EntryDetail::Refund
+        | EntryDetail::SettlementAdjustment
+        | EntryDetail::Undelivered
+        | EntryDetail::DayTotal => {
             json!({})
         }
         EntryDetail::TopUp(payment) | EntryDetail::TrialGrant(payment) => {
@@ -240,9 +243,10 @@ pub(super) fn entry_cells(entry: &Entry) -> Vec<String> {
             let by = key.map_or_else(String::new, |key| format!(" by key {}", key));
             format!("{model} ({endpoint}){by}: {outcome}")
         }
-        EntryDetail::Refund | EntryDetail::SettlementAdjustment | EntryDetail::Undelivered => {
-            String::new()
-        }
+        EntryDetail::Refund
+        | EntryDetail::SettlementAdjustment
+        | EntryDetail::Undelivered
+        | EntryDetail::DayTotal => String::new(),
         EntryDetail::TopUp(payment) | EntryDetail::TrialGrant(payment) => {
             format!("{} {}", payment.provider, payment.event)
         }

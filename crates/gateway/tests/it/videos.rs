@@ -205,7 +205,7 @@ pub(crate) async fn column(harness: &TestGateway, id: &str, what: &str) -> Strin
 pub(crate) async fn moved(harness: &TestGateway, id: &str, kind: &str) -> i64 {
     let uuid = id.strip_prefix("task_").unwrap();
     let query = format!(
-        "SELECT COALESCE(sum(amount), 0)::text FROM ledger.transfer
+        "SELECT COALESCE(sum(amount), 0)::text FROM ledger.posting
          WHERE request_id = '{uuid}' AND kind = '{kind}'"
     );
     harness.db.ask(&query).await[0].parse().unwrap()

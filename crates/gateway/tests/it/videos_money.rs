@@ -26,13 +26,13 @@ async fn harness_with_balance(paid: i64, trial: i64) -> TestGateway {
     .await
 }
 
-/// Whether the row of a task and a transfer of it were written by one transaction.
-async fn together(harness: &TestGateway, id: &str, kind: &str) -> bool {
+/// Whether the row of a task and its charge or refund were written by one transaction.
+async fn together(harness: &TestGateway, id: &str, table: &str) -> bool {
     let uuid = id.strip_prefix("task_").unwrap();
     let query = format!(
         "SELECT bool_and(t.xmin::text = r.xmin::text)::text
-         FROM app.video_task AS t JOIN ledger.transfer AS r ON r.request_id = t.id
-         WHERE t.id = '{uuid}' AND r.kind = '{kind}'"
+         FROM app.video_task AS t JOIN ledger.{table} AS r ON r.request_id = t.id
+         WHERE t.id = '{uuid}'"
     );
     harness.db.ask(&query).await == ["true"]
 }
@@ -58,7 +58,7 @@ async fn money_is_held_before_a_video_is_sent_and_charged_when_it_is_taken() {
     let id = made(&harness, &cat("[[job:wait_ms:600000]]")).await;
     assert_eq!(harness.wallets().await, [MONEY - CAT, CAT, 0, 0]);
     assert_eq!(moved(&harness, &id, "charge").await, CAT);
-    assert!(together(&harness, &id, "charge").await);
+    assert!(together(&harness, &id, "usage").await);
     harness.audit().await;
 }
 
@@ -89,7 +89,7 @@ async fn a_failed_task_is_never_seen_without_its_refund() {
     };
     tokio::join!(watch, finish);
     for id in &ids {
-        assert!(together(&harness, id, "refund").await);
+        assert!(together(&harness, id, "transfer").await);
         assert_eq!(moved(&harness, id, "refund").await, CAT);
     }
     assert_eq!(spent(&harness).await, 0);

@@ -143,7 +143,7 @@ async fn a_client_whose_tasks_commit_lands_late_gets_the_task_and_pays_once() {
     let tasks = harness.db.ask("SELECT state FROM app.video_task").await;
     assert_eq!(tasks.len(), 1, "{tasks:?}");
     assert_eq!(harness.simulator.video_jobs().len(), 1);
-    let charges = "SELECT request_id::text FROM ledger.transfer WHERE kind = 'charge'";
+    let charges = "SELECT request_id::text FROM ledger.posting WHERE kind = 'charge'";
     assert_eq!(harness.db.ask(charges).await.len(), 1);
     harness.audit().await;
 }

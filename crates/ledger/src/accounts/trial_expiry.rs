@@ -30,7 +30,7 @@ pub async fn expire_trial(tx: &mut Tx, over: &ExpiredTrial) -> Result<Money, DbE
         "SELECT COALESCE(sum(CASE WHEN t.credit = ledger.wallet_party($1, 1::smallint) THEN t.amount
              ELSE -t.amount END), 0)::bigint
          FROM ledger.transfer AS t
-         WHERE t.account_id = $1 AND t.kind <> 'charge' AND t.kind IN ('trial_grant', 'adjust') AND t.leg = 1",
+         WHERE t.account_id = $1 AND t.kind IN ('trial_grant', 'adjust') AND t.leg = 1",
     )
     .bind(over.account.number())
     .fetch_one(&mut **tx)

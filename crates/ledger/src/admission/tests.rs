@@ -13,6 +13,7 @@ fn payer() -> AccountId {
 fn state() -> BatchState {
     let balance = WalletBalances {
         paid_posted: 100,
+        credit_limit: 0,
         paid_held: 30,
         trial_posted: 20,
         trial_held: 5,
@@ -240,4 +241,23 @@ fn what_fits_is_taken_to_the_nano_dollar_and_the_rest_says_what_it_ran_into() {
     let stranger = AccountId::new(7);
     let unknown = state.take_what_fits(stranger, Wallets::TrialFirst, 1, &[]);
     assert_eq!(unknown, Err(Rejection::UnknownPayer));
+}
+
+#[test]
+fn an_account_may_hold_what_it_may_owe_and_no_more() {
+    let mut state = state();
+    if let Some(balance) = state.balances.get_mut(&payer()) {
+        balance.credit_limit = 40;
+    }
+    assert_eq!(
+        take(&mut state.clone(), 125, &[]),
+        Ok(WalletSplit {
+            paid: 110,
+            trial: 15
+        })
+    );
+    assert_eq!(
+        take(&mut state, 126, &[]),
+        Err(Rejection::TooLittle(Shortage::Wallet, 125, 35))
+    );
 }

@@ -122,7 +122,7 @@ pub async fn transfers(
 ) -> Result<Vec<Transfer>, DbError> {
     let mut session = database.session().await?;
     let known: Option<i64> =
-        sqlx::query_scalar("SELECT account_id FROM ledger.hold WHERE request_id = $1")
+        sqlx::query_scalar("SELECT account_id FROM ledger.usage WHERE request_id = $1")
             .bind(request.uuid())
             .fetch_optional(&mut *session)
             .await?;
@@ -177,7 +177,7 @@ async fn transfers_of(
     request: RequestId,
 ) -> Result<Vec<Transfer>, DbError> {
     let rows = sqlx::query(
-        "SELECT t.kind, t.leg, t.credit >= 0 AS is_in, t.amount, t.at FROM ledger.transfer AS t
+        "SELECT t.kind, t.leg, t.credit >= 0 AS is_in, t.amount, t.at FROM ledger.posting AS t
          WHERE t.request_id = $1 ORDER BY t.at, t.kind, t.leg",
     )
     .bind(request.uuid())

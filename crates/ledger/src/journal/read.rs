@@ -82,16 +82,13 @@ pub(super) async fn moves(
     step: IdRange,
     row_limit: usize,
 ) -> Result<Part, DbError> {
-    if query.kind == Some(EntryKind::Charge) {
-        return Ok(Part::empty());
-    }
     let rows = sqlx::query(
         "SELECT s.*, u.model FROM (
              SELECT m.*, p.provider, p.event_id, j.reason, row_number() OVER (ORDER BY m.request_id DESC) AS place
              FROM (
                  SELECT t.request_id, t.kind, t.leg, t.at, t.amount, t.credit >= 0 AS is_in
                  FROM ledger.transfer AS t
-                 WHERE t.account_id = $1 AND t.kind <> 'charge' AND t.request_id >= $2 AND t.request_id < $3
+                 WHERE t.account_id = $1 AND t.request_id >= $2 AND t.request_id < $3
                  ORDER BY t.request_id DESC LIMIT $4) AS m
              LEFT JOIN LATERAL (SELECT p.provider, p.event_id FROM ledger.top_up AS p
                  WHERE p.request_id = m.request_id OFFSET 0) AS p ON true
@@ -103,6 +100,7 @@ pub(super) async fn moves(
          WHERE s.place = $4 OR $5::text IS NULL
              OR $5 = CASE WHEN s.kind IN ('top_up', 'trial_grant') AND s.provider = $6 THEN 'redemption'
                  WHEN s.kind = 'adjust' AND s.leg = 1 AND NOT s.is_in AND s.reason = $7 THEN 'trial_expiry'
+                 WHEN s.kind = 'day_total' THEN 'charge'
                  ELSE s.kind END
          ORDER BY s.place
          LIMIT $8",
@@ -135,7 +133,13 @@ fn moved(row: &PgRow) -> Result<JournalEntry, DbError> {
     let reason: Option<String> = column(row, "reason")?;
     let wallet = Wallet::of_leg(column(row, "leg")?);
     let is_in: bool = column(row, "is_in")?;
-    let kind = EntryKind::of(&word).ok_or_else(|| {
+    // The charges of a day whose calls are not kept any more.
+    let name = if word == "day_total" {
+        EntryKind::Charge.as_str()
+    } else {
+        &word
+    };
+    let kind = EntryKind::of(name).ok_or_else(|| {
         let text = format!("a transfer of the unknown kind {word:?}");
         DbError::from(sqlx::Error::Decode(text.into()))
     })?;

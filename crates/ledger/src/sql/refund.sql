@@ -7,13 +7,16 @@ WITH legs AS (
     SELECT a.request_id, a.account_id, a.kind, w.leg, w.amount
     FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[]) AS a (request_id, account_id, kind, amount)
     CROSS JOIN LATERAL (
-        SELECT COALESCE(sum(sign * amount) FILTER (WHERE leg = 0), 0)::bigint AS paid,
-            COALESCE(sum(sign * amount) FILTER (WHERE leg = 1), 0)::bigint AS trial,
-            COALESCE(bool_or(kind = a.kind), false) AS done
-        FROM (SELECT t.kind, t.leg, t.amount, CASE t.kind WHEN 'charge' THEN 1 ELSE -1 END AS sign
-              FROM {transfer} AS t
+        SELECT u.paid, u.trial FROM {usage} AS u
+        WHERE u.request_id = a.request_id AND u.account_id = a.account_id OFFSET 0
+    ) AS u
+    CROSS JOIN LATERAL (
+        SELECT (u.paid - COALESCE(sum(t.amount) FILTER (WHERE t.leg = 0), 0))::bigint AS paid,
+            (u.trial - COALESCE(sum(t.amount) FILTER (WHERE t.leg = 1), 0))::bigint AS trial,
+            COALESCE(bool_or(t.kind = a.kind), false) AS done
+        FROM (SELECT t.kind, t.leg, t.amount FROM {transfer} AS t
               WHERE t.request_id = a.request_id AND t.account_id = a.account_id
-                  AND t.kind IN ('charge', 'refund', 'settlement_adjustment', 'undelivered')
+                  AND t.kind IN ('refund', 'settlement_adjustment', 'undelivered')
               OFFSET 0) AS t
     ) AS l
     CROSS JOIN LATERAL (SELECT least(COALESCE(a.amount, l.paid), l.paid) AS paid) AS p

@@ -1,4 +1,4 @@
--- Settles and voids. The usage row is the anchor: money moves only for requests whose hold is open and
+-- Settles and voids. The usage row is the charge: money moves only for requests whose hold is open and
 -- whose usage row is new; a second one would break its primary key and with it the statement. A charge never passes its hold.
 --
 -- Everything after the first step reads what that step returned, and meets other tables only by
@@ -37,12 +37,6 @@ WITH anchored AS (
     WHERE h.request_id = u.request_id AND h.resolved_at IS NULL
     RETURNING h.request_id, h.account_id, h.state, h.paid AS held_paid, h.trial AS held_trial,
         u.paid, u.trial, u.settled_at, h.budget_ids, h.budget_starts, h.capacity, h.capacity_day, h.idempotency
-), charged AS (
-    INSERT INTO {transfer} (request_id, kind, leg, account_id, debit, credit, amount, at)
-    SELECT r.request_id, 'charge', w.leg, r.account_id, r.account_id * 2 + w.leg, -1, w.amount, r.settled_at
-    FROM resolved AS r
-    CROSS JOIN LATERAL (VALUES (0::smallint, r.paid), (1::smallint, r.trial)) AS w (leg, amount)
-    WHERE w.amount > 0
 ), moved AS (
     UPDATE ledger.account AS acc
     SET paid_posted = acc.paid_posted - d.paid, paid_held = acc.paid_held - d.held_paid,

@@ -41,7 +41,7 @@ pub(crate) async fn begins<T>(caller: &mut Pin<Box<impl Future<Output = T>>>) ->
 
 pub(crate) async fn transfers(harness: &TestLedger, request: RequestId) -> Vec<String> {
     let mut session = harness.data.session().await.unwrap();
-    sqlx::query_scalar("SELECT kind FROM ledger.transfer WHERE request_id = $1 ORDER BY kind")
+    sqlx::query_scalar("SELECT kind FROM ledger.posting WHERE request_id = $1 ORDER BY kind")
         .bind(request.uuid())
         .fetch_all(&mut *session)
         .await

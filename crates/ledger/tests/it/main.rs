@@ -33,6 +33,8 @@ mod operations;
 #[cfg(test)]
 mod recovery;
 #[cfg(test)]
+mod retention;
+#[cfg(test)]
 mod speed;
 #[cfg(test)]
 mod stored_responses;

@@ -42,12 +42,8 @@ const DUPLICATE: &str = "
         SELECT r.* FROM ledger.usage AS u, LATERAL jsonb_populate_record(u, jsonb_build_object(
             'request_id', scene.beside(call))) AS r
         WHERE u.request_id = scene.id(call);
-        UPDATE ledger.account SET paid_posted = paid_posted - t.amount
-        FROM ledger.transfer AS t WHERE t.request_id = scene.id(call) AND id = 1001;
-        INSERT INTO ledger.transfer
-        SELECT r.* FROM ledger.transfer AS t, LATERAL jsonb_populate_record(t, jsonb_build_object(
-            'request_id', scene.beside(call))) AS r
-        WHERE t.request_id = scene.id(call);
+        UPDATE ledger.account SET paid_posted = paid_posted - u.paid
+        FROM ledger.usage AS u WHERE u.request_id = scene.id(call) AND id = 1001;
     $again$;";
 
 #[tokio::test]
@@ -156,46 +152,32 @@ async fn a_refund_above_its_charge_and_one_without_a_charge_are_found() {
 
 #[tokio::test]
 async fn a_transfer_that_was_edited_is_found() {
+    let both = ["balance_is_not_its_transfers", "books_do_not_balance"];
     detects(
-        "UPDATE ledger.transfer SET amount = amount - 1 WHERE request_id = scene.id('charged')",
+        "UPDATE ledger.transfer SET amount = amount - 1 WHERE request_id = scene.id('refunded')",
         &[
             "balance_is_not_its_transfers",
             "books_do_not_balance",
-            "charge_is_not_the_usage",
+            "budget_is_not_its_calls",
         ],
     )
     .await;
     detects(
-        "UPDATE ledger.transfer SET amount = amount - 1 WHERE request_id = scene.id('charged');
-         UPDATE ledger.account SET paid_posted = paid_posted + 1 WHERE id = 1001",
-        &["charge_is_not_the_usage"],
-    )
-    .await;
-    detects(
-        "UPDATE ledger.transfer SET at = at - interval '1 second' WHERE request_id = scene.id('split') AND leg = 1",
-        &["charge_is_not_the_usage"],
-    )
-    .await;
-    detects(
-        "UPDATE ledger.transfer SET credit = -3 WHERE request_id = scene.id('charged')",
+        "UPDATE ledger.transfer SET debit = -3 WHERE request_id = scene.id('refunded')",
         &["transfer_the_wrong_way"],
     )
     .await;
     detects(
-        "UPDATE ledger.transfer SET credit = -9 WHERE request_id = scene.id('charged')",
+        "UPDATE ledger.transfer SET debit = -9 WHERE request_id = scene.id('refunded')",
         &["transfer_party_unknown", "transfer_the_wrong_way"],
     )
     .await;
-}
-
-#[tokio::test]
-async fn a_transfer_that_was_deleted_is_found() {
     detects(
-        "DELETE FROM ledger.transfer WHERE request_id = scene.id('charged')",
+        "DELETE FROM ledger.transfer WHERE request_id = scene.id('refunded')",
         &[
             "balance_is_not_its_transfers",
             "books_do_not_balance",
-            "charge_is_not_the_usage",
+            "budget_is_not_its_calls",
         ],
     )
     .await;
@@ -205,24 +187,44 @@ async fn a_transfer_that_was_deleted_is_found() {
         &["budget_is_not_its_calls"],
     )
     .await;
+    detects(
+        "INSERT INTO ledger.transfer VALUES (scene.beside('charged'), 'day_total', 0, 1001, 2002, -1, 1, app.now())",
+        &both,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_day_that_was_dropped_without_its_totals_is_found() {
+    detects(
+        "DO $$ BEGIN EXECUTE format('DROP TABLE ledger.%I',
+             'usage_' || to_char((app.now() AT TIME ZONE 'UTC')::date - 1, 'YYYYMMDD')); END $$",
+        &["day_missing"],
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn a_usage_row_that_is_missing_or_tells_something_else_is_found() {
+    let both = ["balance_is_not_its_transfers", "books_do_not_balance"];
     detects(
         "UPDATE ledger.usage SET paid = 44 WHERE request_id = scene.id('charged')",
-        &["charge_is_not_the_usage"],
+        &both,
     )
     .await;
     detects(
         "UPDATE ledger.usage SET paid = trial, trial = paid WHERE request_id = scene.id('charged');
          UPDATE ledger.hold SET trial = 50 WHERE request_id = scene.id('charged')",
-        &["charge_is_not_the_usage"],
+        &["balance_is_not_its_transfers"],
     )
     .await;
     detects(
         "DELETE FROM ledger.usage WHERE request_id = scene.id('charged')",
-        &["charge_is_not_the_usage", "hold_and_usage_disagree"],
+        &[
+            "balance_is_not_its_transfers",
+            "books_do_not_balance",
+            "hold_and_usage_disagree",
+        ],
     )
     .await;
     detects(

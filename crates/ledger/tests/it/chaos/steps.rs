@@ -102,10 +102,10 @@ pub(crate) const STEPS: [Step; 12] = [
         Spot::Statement(USAGE_STATEMENT, "ledger.usage"),
     ),
     step(
-        "inside the settle statement, at its transfer",
+        "inside the settle statement, at its list of calls to sum up",
         &[RESERVE],
         Some("settle"),
-        Spot::Statement(USAGE_STATEMENT, "ledger.transfer"),
+        Spot::Statement(USAGE_STATEMENT, "ledger.usage_unsummed"),
     ),
     step(
         "COMMIT of a settle not sent",

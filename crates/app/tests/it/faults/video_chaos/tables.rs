@@ -38,7 +38,7 @@ const TASKS: &str = "SELECT json_build_object(
         'state', t.state, 'amount', t.amount, 'exact', t.exact, 'upstream', t.upstream_id,
         'code', t.error_code, 'hold', h.state, 'mirrored', t.media_path IS NOT NULL,
         'transfers', COALESCE((SELECT json_agg(json_build_object('kind', r.kind, 'debit', r.debit,
-            'credit', r.credit, 'amount', r.amount)) FROM ledger.transfer AS r
+            'credit', r.credit, 'amount', r.amount)) FROM ledger.posting AS r
             WHERE r.request_id = t.id), '[]'),
         'losses', COALESCE((SELECT json_agg(w.reason) FROM ledger.write_off AS w
             WHERE w.request_id = t.id), '[]'))::text

@@ -1,0 +1,134 @@
+//! Calls leave after 400 days, and their money stays.
+
+use sqlx::Row as _;
+use trunkline_ledger::accounts::{self as ledger_accounts, Period};
+use trunkline_ledger::{RefundAnswer, partitions, statement, usage_report};
+use trunkline_types::{AccountId, KeyId};
+
+use crate::test_ledger::{TestLedger, done, held, nanos, refund, request, reserve, settle};
+
+const DAY: i64 = 86_400;
+
+/// What postings sum up to, by account and wallet.
+async fn posted(harness: &TestLedger) -> Vec<(i64, i16, i64)> {
+    let mut session = harness.data.session().await.unwrap();
+    let rows = sqlx::query(
+        "SELECT account_id, leg, sum(CASE WHEN credit >= 0 THEN amount ELSE -amount END)::bigint AS amount
+         FROM ledger.posting GROUP BY account_id, leg ORDER BY account_id, leg",
+    )
+    .fetch_all(&mut *session)
+    .await
+    .unwrap();
+    let line = |row: &sqlx::postgres::PgRow| (row.get(0), row.get(1), row.get(2));
+    rows.iter().map(line).collect()
+}
+
+async fn drop_all(harness: &TestLedger) -> u32 {
+    let mut dropped = 0;
+    while partitions::drop_oldest_day(&harness.data).await.unwrap() {
+        dropped += 1;
+    }
+    dropped
+}
+
+/// An account with a budget, two calls charged to both wallets, and one refund.
+async fn played(harness: &TestLedger) -> (AccountId, trunkline_types::RequestId) {
+    let account = harness.account(1_000, 50).await;
+    let key = harness.key(account, 1, None).await;
+    let mut tx = harness.console.begin().await.unwrap();
+    let limit = Some(nanos(900));
+    let set =
+        ledger_accounts::set_budget(&mut tx, account, Some(key), Period::Total, "UTC", limit).await;
+    assert_eq!(set, Ok(true));
+    tx.commit().await.unwrap();
+    let (ledger, tasks) = harness.ledger("n1").await;
+    let (first, second) = (request(), request());
+    for (call, paid, trial) in [(first, 50, 50), (second, 100, 0)] {
+        let mut by_first_key = reserve(call, account, 100);
+        by_first_key.key = Some(KeyId::new(1));
+        assert_eq!(ledger.reserve(by_first_key).await, Ok(held(paid, trial)));
+        assert_eq!(
+            ledger.settle(settle(call, account, 100)).await,
+            Ok(done(paid, trial))
+        );
+    }
+    let back = ledger.refund(refund(second, account)).await.unwrap();
+    assert!(matches!(back, RefundAnswer::Done { .. }), "{back:?}");
+    usage_report::sum_up(&harness.data).await.unwrap();
+    drop(ledger);
+    tasks.finish().await;
+    (account, first)
+}
+
+// covers: D-5-14
+#[tokio::test]
+async fn a_dropped_day_leaves_its_totals_and_the_books_as_they_were() {
+    let harness = TestLedger::new().await;
+    let (account, call) = played(&harness).await;
+    let before = (posted(&harness).await, harness.wallets(account).await);
+    harness.audit().await;
+    assert_eq!(drop_all(&harness).await, 0, "a day is kept for 400 days");
+    harness.db.shift_clock(403 * DAY).await;
+    partitions::ensure(&harness.data).await.unwrap();
+    harness.audit().await;
+    assert!(drop_all(&harness).await > 0);
+    let calls = harness
+        .db
+        .ask("SELECT count(*)::text FROM ledger.usage UNION ALL SELECT count(*)::text FROM ledger.hold")
+        .await;
+    assert_eq!(calls, ["0", "0"]);
+    assert_eq!(
+        (posted(&harness).await, harness.wallets(account).await),
+        before
+    );
+    harness.audit().await;
+    // The charge is not there to be refunded a second time, and the statement shows the day in one line.
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    assert_eq!(
+        ledger.refund(refund(call, account)).await.ok(),
+        None,
+        "the tables of that day are gone"
+    );
+    let read = statement::read(&harness.data, account, 100).await.unwrap();
+    let kinds: Vec<&str> = read
+        .unwrap()
+        .entries
+        .iter()
+        .map(|entry| entry.detail.as_str())
+        .collect();
+    assert_eq!(kinds, ["day_total", "refund", "trial_grant", "top_up"]);
+    harness.audit().await;
+}
+
+#[tokio::test]
+async fn a_day_with_an_open_hold_or_a_call_that_is_not_summed_up_is_not_dropped() {
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    let call = request();
+    assert_eq!(
+        ledger.reserve(reserve(call, account, 100)).await,
+        Ok(held(100, 0))
+    );
+    harness.db.shift_clock(403 * DAY).await;
+    partitions::ensure(&harness.data).await.unwrap();
+    let of_call = format!(
+        "SELECT count(*)::text FROM ledger.hold WHERE request_id = '{}'",
+        call.uuid()
+    );
+    drop_all(&harness).await;
+    assert_eq!(harness.db.ask(&of_call).await, ["1"]);
+    assert_eq!(
+        ledger.settle(settle(call, account, 100)).await,
+        Ok(done(100, 0))
+    );
+    drop_all(&harness).await;
+    assert_eq!(
+        harness.db.ask(&of_call).await,
+        ["1"],
+        "settled today, and not summed up"
+    );
+    usage_report::sum_up(&harness.data).await.unwrap();
+    drop_all(&harness).await;
+    assert_eq!(harness.db.ask(&of_call).await, ["1"], "settled today");
+}
