@@ -35,7 +35,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 58] = [
+pub(crate) const MIGRATIONS: [Migration; 59] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -382,6 +382,12 @@ pub(crate) const MIGRATIONS: [Migration; 58] = [
         version: 20261125600000,
         name: "charges_are_usage",
         sql: include_str!("../../../migrations/20261125600000_charges_are_usage.sql"),
+        previous: Previous::Stops,
+    },
+    Migration {
+        version: 20261125610000,
+        name: "packed_holds",
+        sql: include_str!("../../../migrations/20261125610000_packed_holds.sql"),
         previous: Previous::Stops,
     },
 ];

@@ -25,13 +25,16 @@ pub(crate) async fn note(tx: &mut Tx, node: &NodeId, epoch: i64) -> Result<u64, 
         "INSERT INTO ledger.unconfirmed_delivery (request_id, account_id)
          SELECT u.request_id, u.account_id
          FROM ledger.usage AS u
-         JOIN ledger.hold AS h ON h.request_id = u.request_id
+         LEFT JOIN ledger.hold AS h ON h.request_id = u.request_id
+             AND h.request_id >= app.uuid_v7_floor($3 - interval '10 minutes')
+         LEFT JOIN ledger.hold_batch AS b ON b.epoch_id = u.hold_epoch AND b.lane = u.hold_lane AND b.seq = u.hold_seq
+             AND b.day >= ($3 AT TIME ZONE 'UTC')::date - 1
          WHERE u.node = $1 AND u.epoch = $2
              AND u.request_id >= app.uuid_v7_floor($3 - interval '10 minutes')
-             AND h.request_id >= app.uuid_v7_floor($3 - interval '10 minutes')
              AND u.settled_at >= $3 - interval '2 seconds'
              AND u.outcome = 'complete' AND u.paid + u.trial > 0
-             AND h.owner = 'request' AND h.idempotency IS NULL
+             AND (h.owner = 'request' AND h.idempotency IS NULL
+                 OR b.seq IS NOT NULL AND b.idempotency[u.hold_position] IS NULL)
              AND NOT EXISTS (SELECT FROM ledger.transfer AS t
                  WHERE t.request_id = u.request_id AND t.kind = 'undelivered'
                      AND t.request_id >= app.uuid_v7_floor($3 - interval '10 minutes'))

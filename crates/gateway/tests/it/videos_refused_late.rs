@@ -12,7 +12,7 @@ use crate::videos_shapes::relay;
 const PNG: &str = "https://example.com/a.png";
 
 async fn holds(harness: &TestGateway) -> String {
-    let query = "SELECT count(*)::text FROM ledger.hold";
+    let query = "SELECT count(*)::text FROM ledger.any_hold";
     harness.db.ask(query).await.swap_remove(0)
 }
 

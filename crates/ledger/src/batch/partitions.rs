@@ -8,7 +8,7 @@ use time::{Date, OffsetDateTime};
 use trunkline_types::RequestId;
 
 /// The tables that have a partition for each day.
-const TABLES: [&str; 3] = ["hold", "usage", "transfer"];
+const TABLES: [&str; 4] = ["hold", "usage", "transfer", "hold_batch"];
 /// Bytes that a statement grows by when its tables are named.
 const NAMES_CAPACITY: usize = 128;
 
@@ -25,10 +25,15 @@ impl Day {
         Self(made_at.unwrap_or(OffsetDateTime::UNIX_EPOCH).date())
     }
 
-    /// A statement with `{hold}`, `{usage}` and `{transfer}` replaced by the day's tables.
-    pub(crate) fn tables(self, statement: &str) -> sqlx::AssertSqlSafe<String> {
+    /// The day's part of the names of its tables.
+    fn suffix(self) -> String {
         let (year, month, day) = self.0.to_calendar_date();
-        let suffix = format!("{year:04}{:02}{day:02}", u8::from(month));
+        format!("{year:04}{:02}{day:02}", u8::from(month))
+    }
+
+    /// A statement with the names of tables in braces, as `{hold}`, replaced by the day's tables.
+    pub(crate) fn tables(self, statement: &str) -> sqlx::AssertSqlSafe<String> {
+        let suffix = self.suffix();
         // In one pass: a batch runs several of these, and they are long.
         let mut named = String::with_capacity(statement.len().saturating_add(NAMES_CAPACITY));
         let mut rest = statement;

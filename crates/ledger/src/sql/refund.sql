@@ -30,11 +30,25 @@ WITH legs AS (
     ON CONFLICT (request_id, kind, leg) DO NOTHING
     RETURNING request_id, kind, leg, account_id, amount, at
 ), told AS (
+    -- With its hold: a row, or a place in the row of its batch.
     SELECT m.request_id, m.kind, m.leg, m.account_id, m.amount, m.at, h.key_id, h.model, h.endpoint, h.group_name,
-        CASE h.owner WHEN 'task' THEN h.owner_id END AS task_id
+        h.task_id, h.budget_ids, h.budget_starts, h.capacity, h.capacity_day, h.idempotency
     FROM made AS m
     CROSS JOIN LATERAL (
-        SELECT * FROM {hold} AS h WHERE h.request_id = m.request_id OFFSET 0
+        SELECT h.key_id, h.model, h.endpoint, h.group_name, CASE h.owner WHEN 'task' THEN h.owner_id END AS task_id,
+            h.budget_ids, h.budget_starts, h.capacity, h.capacity_day, h.idempotency
+        FROM {hold} AS h WHERE h.request_id = m.request_id
+        UNION ALL
+        SELECT u.key_id, u.model, u.endpoint, u.group_name, NULL,
+            ARRAY(SELECT n.id FROM unnest(b.budget_positions, b.budget_ids) WITH ORDINALITY AS n (position, id, place)
+                WHERE n.position = u.hold_position ORDER BY n.place),
+            ARRAY(SELECT n.starts FROM unnest(b.budget_positions, b.budget_starts) WITH ORDINALITY
+                AS n (position, starts, place) WHERE n.position = u.hold_position ORDER BY n.place),
+            b.capacities[u.hold_position], b.capacity_day, b.idempotency[u.hold_position]
+        FROM {usage} AS u
+        JOIN {hold_batch} AS b ON b.epoch_id = u.hold_epoch AND b.lane = u.hold_lane AND b.seq = u.hold_seq
+        WHERE u.request_id = m.request_id
+        OFFSET 0
     ) AS h
 ), summed AS (
     INSERT INTO ledger.usage_day AS d (account_id, day, key_id, model, endpoint, group_name, refunded)
@@ -57,20 +71,14 @@ WITH legs AS (
     -- A budget gets it back only while the stretch it was taken from is open.
     UPDATE ledger.budget_period AS p
     SET used = p.used - d.amount
-    FROM (SELECT b.budget_id, b.starts_at, max(m.at) AS at, sum(m.amount)::bigint AS amount
-          FROM made AS m
-          CROSS JOIN LATERAL (
-              SELECT * FROM {hold} AS h WHERE h.request_id = m.request_id OFFSET 0
-          ) AS h
-          CROSS JOIN LATERAL unnest(h.budget_ids, h.budget_starts) AS b (budget_id, starts_at)
+    FROM (SELECT b.budget_id, b.starts_at, max(o.at) AS at, sum(o.amount)::bigint AS amount
+          FROM told AS o
+          CROSS JOIN LATERAL unnest(o.budget_ids, o.budget_starts) AS b (budget_id, starts_at)
           GROUP BY b.budget_id, b.starts_at) AS d
     WHERE p.budget_id = d.budget_id AND p.starts_at = d.starts_at AND d.at < p.ends_at
 ), undelivered AS (
-    SELECT h.account_id, h.request_id, h.capacity, h.capacity_day, h.idempotency
-    FROM (SELECT DISTINCT m.request_id FROM made AS m WHERE m.kind = 'undelivered') AS m
-    CROSS JOIN LATERAL (
-        SELECT * FROM {hold} AS h WHERE h.request_id = m.request_id OFFSET 0
-    ) AS h
+    SELECT DISTINCT o.account_id, o.request_id, o.capacity, o.capacity_day, o.idempotency
+    FROM told AS o WHERE o.kind = 'undelivered'
 ), places AS (
     UPDATE ledger.capacity AS c
     SET used = c.used - d.places

@@ -10,11 +10,11 @@
 WITH anchored AS (
     INSERT INTO {usage} (request_id, account_id, key_id, node, epoch, model, endpoint, group_name,
         units, measured, estimated, price_version, tier, paid, trial, cost, attempts, warnings, outcome,
-        opened_at, settled_at)
+        opened_at, settled_at, held_paid, held_trial)
     SELECT a.request_id, a.account_id, h.key_id, $12::text, $13::bigint, h.model, h.endpoint, h.group_name,
         a.units, a.measured, a.estimated, h.price_version, a.tier,
         least(a.amount - least(a.amount, h.trial), h.paid), least(a.amount, h.trial),
-        a.cost, a.attempts, string_to_array(a.warnings, ','), a.outcome, h.opened_at, app.now()
+        a.cost, a.attempts, string_to_array(a.warnings, ','), a.outcome, h.opened_at, app.now(), h.paid, h.trial
     FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::jsonb[], $5::jsonb[], $6::boolean[],
         $7::text[], $8::bigint[], $9::jsonb[], $10::text[], $11::text[])
         AS a (request_id, account_id, amount, units, measured, estimated, tier, cost, attempts, warnings, outcome)

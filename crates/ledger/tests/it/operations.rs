@@ -373,7 +373,7 @@ async fn hold_and_usage_keep_the_price_version_and_the_usage_row_says_it_all() {
     let row: serde_json::Value = sqlx::query_scalar(
         "SELECT to_jsonb(u) || jsonb_build_object('held_version', encode(h.price_version, 'hex'),
              'version', encode(u.price_version, 'hex'))
-         FROM ledger.usage AS u JOIN ledger.hold AS h USING (request_id) WHERE u.request_id = $1",
+         FROM ledger.usage AS u JOIN ledger.any_hold AS h USING (request_id) WHERE u.request_id = $1",
     )
     .bind(call.uuid())
     .fetch_one(&mut *session)

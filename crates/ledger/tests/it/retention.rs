@@ -74,7 +74,7 @@ async fn a_dropped_day_leaves_its_totals_and_the_books_as_they_were() {
     assert!(drop_all(&harness).await > 0);
     let calls = harness
         .db
-        .ask("SELECT count(*)::text FROM ledger.usage UNION ALL SELECT count(*)::text FROM ledger.hold")
+        .ask("SELECT count(*)::text FROM ledger.usage UNION ALL SELECT count(*)::text FROM ledger.any_hold")
         .await;
     assert_eq!(calls, ["0", "0"]);
     assert_eq!(
@@ -113,7 +113,7 @@ async fn a_day_with_an_open_hold_or_a_call_that_is_not_summed_up_is_not_dropped(
     harness.db.shift_clock(403 * DAY).await;
     partitions::ensure(&harness.data).await.unwrap();
     let of_call = format!(
-        "SELECT count(*)::text FROM ledger.hold WHERE request_id = '{}'",
+        "SELECT count(*)::text FROM ledger.any_hold WHERE request_id = '{}'",
         call.uuid()
     );
     drop_all(&harness).await;

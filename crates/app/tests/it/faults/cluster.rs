@@ -131,7 +131,7 @@ impl Cluster {
 
     /// Waits until every hold is resolved: what died is let go by its next life or its peers.
     pub(crate) async fn settled(&self) {
-        let open = "SELECT count(*)::text FROM ledger.hold WHERE state = 'open'";
+        let open = "SELECT count(*)::text FROM ledger.any_hold WHERE state = 'open'";
         let began = tokio::time::Instant::now();
         loop {
             let count = self.postgres.ask(open).await;

@@ -101,7 +101,7 @@ impl Scene {
 
     /// Waits until so many calls hold money.
     async fn until_held(&self, calls: usize) {
-        let query = "SELECT count(*)::text FROM ledger.hold WHERE state = 'open'";
+        let query = "SELECT count(*)::text FROM ledger.any_hold WHERE state = 'open'";
         let calls = calls.to_string();
         reached("money is held", async || {
             self.harness.postgres.ask(query).await == [calls.as_str()]

@@ -32,7 +32,7 @@ pub(crate) async fn facts(database: &Database, nodes: &[String]) -> Facts {
              COALESCE(sum(t.amount) FILTER (WHERE t.kind = 'charge'), 0)::bigint AS charged,
              COALESCE(sum(t.amount) FILTER (WHERE t.kind IN ('refund', 'undelivered')), 0)::bigint AS refunded,
              COALESCE(sum(t.amount) FILTER (WHERE t.kind = 'settlement_adjustment'), 0)::bigint AS adjusted
-         FROM ledger.hold AS h LEFT JOIN ledger.posting AS t USING (request_id)
+         FROM ledger.any_hold AS h LEFT JOIN ledger.posting AS t USING (request_id)
          WHERE h.node = ANY ($1)
          GROUP BY h.request_id, h.state, h.paid, h.trial",
     )
@@ -78,7 +78,7 @@ pub(crate) async fn open_holds(database: &Database, nodes: &[String]) -> i64 {
         return i64::MAX; // the server is on its way back
     };
     let count = sqlx::query_scalar(
-        "SELECT count(*) FROM ledger.hold WHERE state = 'open' AND node = ANY ($1)",
+        "SELECT count(*) FROM ledger.any_hold WHERE state = 'open' AND node = ANY ($1)",
     )
     .bind(nodes)
     .fetch_one(&mut *session);

@@ -90,7 +90,7 @@ async fn concurrent_speech_streams_use_bounded_memory_and_charge_as_reported() {
     assert!(harness.losses().await.is_empty());
     let served = harness.process.simulator.requests();
     assert_eq!(served.iter().filter(|one| one.finished).count(), calls);
-    let open = "SELECT count(*)::text FROM ledger.hold WHERE state = 'open'";
+    let open = "SELECT count(*)::text FROM ledger.any_hold WHERE state = 'open'";
     assert_eq!(harness.process.postgres.ask(open).await, ["0"]);
     assert!(harness.process.balance().await.0 < MONEY);
     println!("figures: requests={calls}");

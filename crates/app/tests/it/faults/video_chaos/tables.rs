@@ -62,7 +62,7 @@ const UNDER_WAY: &str =
 const PENDING: &str = "SELECT s.job || CASE WHEN t.state = 'completed'
             AND s.due_at > app.now() - interval '5 seconds' THEN ', waits' ELSE ', stands' END
             || ' ' || s.tries FROM app.video_schedule AS s JOIN app.video_task AS t ON t.id = s.task_id
-    UNION ALL SELECT 'hold ' || request_id FROM ledger.hold WHERE state = 'open'";
+    UNION ALL SELECT 'hold ' || request_id FROM ledger.any_hold WHERE state = 'open'";
 
 /// All tasks by the hash of their request.
 pub(crate) async fn rows(postgres: &Postgres) -> BTreeMap<String, Vec<Row>> {

@@ -1,0 +1,931 @@
+-- Packed holds of requests (docs/adr/0055-packed-request-holds.md). All reservations of one batch are one row of
+-- arrays, and a batch of reservations, extensions, settlements and voids is one call of one function,
+-- ledger.apply_<day>, in one round trip. A packed hold is named by its epoch, lane, sequence and position; it is
+-- open while it is in ledger.hold_batch and neither a usage row nor a row of ledger.hold names its request. Holds
+-- of tasks and connections live for hours and stay rows of ledger.hold; so do requests that run for long, which
+-- are moved there.
+--
+-- Nothing here trusts its caller: what a hold has comes from its batch row and its extensions, what is free from
+-- the locked account and budget periods, the time from the database's clock.
+
+-- A number for a node and its epoch, because every packed hold is named by it.
+ALTER TABLE ledger.node_epoch
+    ADD COLUMN id integer GENERATED ALWAYS AS IDENTITY,
+    ADD CONSTRAINT node_epoch_id_once UNIQUE (id);
+
+-- Counts changes of an account's budgets and keys. A node keeps which budgets a key counts in; a reservation that
+-- was made with an older count is answered `stale`, and nothing was taken for it.
+ALTER TABLE ledger.account ADD COLUMN revision bigint NOT NULL DEFAULT 0;
+GRANT UPDATE (revision) ON ledger.account TO trunkline_console;
+CREATE FUNCTION ledger.revise_account() RETURNS trigger
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $revise$
+BEGIN
+    UPDATE ledger.account AS a SET revision = a.revision + 1 WHERE a.id = NEW.account_id;
+    RETURN NULL;
+END
+$revise$;
+CREATE TRIGGER budget_revises_its_account AFTER INSERT OR UPDATE ON ledger.budget
+    FOR EACH ROW EXECUTE FUNCTION ledger.revise_account();
+CREATE TRIGGER spender_revises_its_account AFTER INSERT OR UPDATE ON ledger.spender
+    FOR EACH ROW EXECUTE FUNCTION ledger.revise_account();
+
+-- What a call is made under, by a number: there are few, and each hold would repeat four texts.
+CREATE TABLE ledger.call_terms (
+    id            integer GENERATED ALWAYS AS IDENTITY,
+    model         text    NOT NULL,
+    endpoint      text    NOT NULL,
+    group_name    text    NOT NULL,
+    price_version bytea   NOT NULL,
+    CONSTRAINT call_terms_pkey PRIMARY KEY (id),
+    CONSTRAINT call_terms_once UNIQUE (model, endpoint, group_name, price_version),
+    CONSTRAINT call_terms_price_version_is_sha256 CHECK (octet_length(price_version) = 32)
+);
+CREATE TRIGGER call_terms_are_append_only BEFORE UPDATE OR DELETE ON ledger.call_terms
+    FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change('the terms of calls that were made are never changed');
+
+-- One batch. Written by every batch, also by one without reservations: after a lost answer the batch is repeated
+-- under its sequence, and the row says that it was applied and what was answered. `members` is a hash of the
+-- operations: under one sequence there is one batch.
+CREATE TABLE ledger.hold_batch (
+    day              date          NOT NULL,
+    epoch_id         integer       NOT NULL,
+    lane             smallint      NOT NULL,
+    seq              bigint        NOT NULL,
+    members          bigint        NOT NULL,
+    opened_at        timestamptz   NOT NULL,
+    request_ids      uuid[]        NOT NULL,
+    account_ids      bigint[]      NOT NULL,
+    key_ids          bigint[]      NOT NULL,
+    paid             bigint[]      NOT NULL,
+    trial            bigint[]      NOT NULL,
+    paid_only        boolean[]     NOT NULL,
+    terms_ids        integer[]     NOT NULL,
+    lifetimes_ms     integer[]     NOT NULL,
+    -- Budgets of all holds in one list, each with the position of its hold; null if no hold has any.
+    budget_positions integer[],
+    budget_ids       bigint[],
+    budget_starts    timestamptz[],
+    capacities       text[],
+    capacity_day     date,
+    idempotency      text[],
+    -- Answers that do not follow from the rows: refusals, extensions.
+    answers          jsonb,
+    CONSTRAINT hold_batch_pkey PRIMARY KEY (epoch_id, lane, seq, day),
+    CONSTRAINT hold_batch_sound CHECK (0 <= ALL (paid) AND 0 <= ALL (trial)
+        AND cardinality(request_ids) = cardinality(account_ids) AND cardinality(request_ids) = cardinality(key_ids)
+        AND cardinality(request_ids) = cardinality(paid) AND cardinality(request_ids) = cardinality(trial)
+        AND cardinality(request_ids) = cardinality(paid_only) AND cardinality(request_ids) = cardinality(terms_ids)
+        AND cardinality(request_ids) = cardinality(lifetimes_ms)
+        AND cardinality(budget_positions) IS NOT DISTINCT FROM cardinality(budget_ids)
+        AND cardinality(budget_positions) IS NOT DISTINCT FROM cardinality(budget_starts)
+        AND (capacities IS NULL) = (capacity_day IS NULL))
+) PARTITION BY RANGE (day);
+ALTER TABLE ledger.hold_batch
+    ALTER COLUMN request_ids SET STORAGE EXTERNAL, ALTER COLUMN account_ids SET STORAGE EXTERNAL,
+    ALTER COLUMN key_ids SET STORAGE EXTERNAL, ALTER COLUMN paid SET STORAGE EXTERNAL,
+    ALTER COLUMN trial SET STORAGE EXTERNAL, ALTER COLUMN paid_only SET STORAGE EXTERNAL,
+    ALTER COLUMN terms_ids SET STORAGE EXTERNAL, ALTER COLUMN lifetimes_ms SET STORAGE EXTERNAL;
+
+-- What a packed hold was raised by, once a batch.
+CREATE TABLE ledger.hold_extension (
+    day       date        NOT NULL,
+    epoch_id  integer     NOT NULL,
+    lane      smallint    NOT NULL,
+    seq       bigint      NOT NULL,
+    position  integer     NOT NULL,
+    batch_seq bigint      NOT NULL,
+    paid      bigint      NOT NULL,
+    trial     bigint      NOT NULL,
+    at        timestamptz NOT NULL,
+    CONSTRAINT hold_extension_pkey PRIMARY KEY (epoch_id, lane, seq, position, batch_seq, day),
+    CONSTRAINT hold_extension_raises CHECK (paid >= 0 AND trial >= 0 AND paid + trial > 0)
+) PARTITION BY RANGE (day);
+
+-- Holds of an epoch's lane up to this sequence are over or rows of ledger.hold. Recovery reads above it, and a
+-- hold at or below it is not settled as a packed one.
+CREATE TABLE ledger.hold_watermark (
+    epoch_id integer  NOT NULL,
+    lane     smallint NOT NULL,
+    seq      bigint   NOT NULL,
+    CONSTRAINT hold_watermark_pkey PRIMARY KEY (epoch_id, lane)
+);
+
+CREATE TRIGGER hold_batch_is_append_only BEFORE UPDATE OR DELETE ON ledger.hold_batch
+    FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change('a batch is written once');
+CREATE TRIGGER hold_extension_is_append_only BEFORE UPDATE OR DELETE ON ledger.hold_extension
+    FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change('an extension is written once');
+
+-- The hold that a usage row ends, the batch that wrote it, and what was held then. Null in rows of holds that are
+-- rows, but for what was held.
+ALTER TABLE ledger.usage
+    ADD COLUMN held_paid bigint,
+    ADD COLUMN held_trial bigint,
+    ADD COLUMN hold_epoch integer,
+    ADD COLUMN hold_lane smallint,
+    ADD COLUMN hold_seq bigint,
+    ADD COLUMN hold_position integer,
+    ADD COLUMN batch_lane smallint,
+    ADD COLUMN batch_seq bigint,
+    ADD CONSTRAINT usage_within_its_hold CHECK (paid <= held_paid AND trial <= held_trial),
+    ADD CONSTRAINT usage_names_its_hold CHECK (
+        num_nulls(hold_epoch, hold_lane, hold_seq, hold_position, batch_lane, batch_seq) IN (0, 6));
+
+-- The function of a day, which names the day's tables: through their parents each statement would lock every day
+-- there is. Made with the day's tables and dropped with them. A later file that changes the text calls this for
+-- every day that exists.
+--
+-- Arguments are arrays, one element an operation; accounts, capacities and budgets are indexes into a_, c_ and w_.
+-- The caller names each account, each request and each hold once, accounts and capacities in their order.
+--
+-- Answers to reservations: 0 held, 1 the wallets have too little, 2 a budget has, 3 never topped up, 4 the day's
+-- capacity is used up, 5 the idempotency key is taken, 6 resolved before, 7 no such account, 8 stale revision.
+-- To extensions: 0 held, 1 and 2 as far as there was money, 3 no open hold, 4 moved to a row.
+-- To settlements and voids: 0 done, 1 resolved before, 2 no such hold, 3 moved to a row.
+-- Errors: TL001 the epoch is over, TL002 there are events to write and the caller cannot (may_notify), TL003 the
+-- sequence was used by another batch.
+CREATE FUNCTION ledger.make_apply(day date) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+AS $make$
+DECLARE
+    template text := $template$
+CREATE OR REPLACE FUNCTION ledger.apply_{day}(
+    by_node text, by_epoch bigint, by_lane smallint, by_seq bigint, of_any_epoch boolean, may_notify boolean,
+    a_ids bigint[] DEFAULT '{}', a_revisions bigint[] DEFAULT '{}', r_requests uuid[] DEFAULT '{}',
+    r_accounts integer[] DEFAULT '{}', r_keys bigint[] DEFAULT '{}', r_amounts bigint[] DEFAULT '{}',
+    r_paid_only boolean[] DEFAULT '{}', r_terms integer[] DEFAULT '{}', r_lifetimes integer[] DEFAULT '{}',
+    r_capacities integer[] DEFAULT NULL, r_idempotency text[] DEFAULT NULL, r_bodies bytea[] DEFAULT NULL,
+    c_names text[] DEFAULT '{}', c_caps bigint[] DEFAULT '{}', w_budgets bigint[] DEFAULT '{}',
+    b_reservations integer[] DEFAULT '{}', b_windows integer[] DEFAULT '{}', e_requests uuid[] DEFAULT '{}',
+    e_accounts integer[] DEFAULT '{}', e_seqs bigint[] DEFAULT '{}', e_positions integer[] DEFAULT '{}',
+    e_totals bigint[] DEFAULT '{}', s_requests uuid[] DEFAULT '{}', s_accounts integer[] DEFAULT '{}',
+    s_epochs integer[] DEFAULT '{}', s_lanes smallint[] DEFAULT '{}', s_seqs bigint[] DEFAULT '{}',
+    s_positions integer[] DEFAULT '{}', s_amounts bigint[] DEFAULT '{}', s_outcomes text[] DEFAULT '{}',
+    s_units jsonb[] DEFAULT '{}', s_measured jsonb[] DEFAULT '{}', s_estimated boolean[] DEFAULT '{}',
+    s_tiers text[] DEFAULT '{}', s_costs bigint[] DEFAULT '{}', s_resales bigint[] DEFAULT '{}',
+    s_attempts jsonb[] DEFAULT '{}', s_warnings text[] DEFAULT '{}', s_unpaid_reasons text[] DEFAULT '{}',
+    s_unpaid_sales bigint[] DEFAULT '{}',
+    OUT epoch_id integer,
+    OUT r_codes smallint[], OUT r_positions integer[], OUT r_paid bigint[], OUT r_trial bigint[],
+    OUT r_budgets bigint[], OUT r_fits bigint[], OUT r_reserved bigint[],
+    OUT r_others uuid[], OUT r_same_body boolean[], OUT r_finished boolean[],
+    OUT e_codes smallint[], OUT e_held bigint[], OUT e_budgets bigint[],
+    OUT s_codes smallint[], OUT s_paid bigint[], OUT s_trial bigint[], OUT s_charged boolean[],
+    OUT low_accounts bigint[], OUT low_now boolean[], OUT reached_budgets bigint[], OUT reached_starts timestamptz[])
+-- No SET: it would be undone and done in every batch, every name has its schema, and it runs as its caller.
+LANGUAGE plpgsql VOLATILE
+AS $apply$
+DECLARE
+    charging constant text[] := ARRAY['complete', 'client_gone', 'balance_exhausted', 'accepted'];
+    moment constant timestamptz := app.now();
+    today constant date := (moment AT TIME ZONE 'UTC')::date;
+    r_count constant integer := cardinality(r_requests);
+    e_count constant integer := cardinality(e_requests);
+    s_count constant integer := cardinality(s_requests);
+    members bigint;
+    before ledger.hold_batch_{day};
+    a integer; i integer; k integer := 0; b integer := 1; w integer; count_distinct integer;
+    trial_left bigint; paid_left bigint; budget_left bigint; tightest integer; amount bigint; took_paid bigint;
+    took_trial bigint; refused boolean := false; code smallint;
+    a_found boolean[]; a_paid_posted bigint[]; a_paid_held bigint[]; a_credit bigint[]; a_trial_posted bigint[];
+    a_trial_held bigint[]; a_topped_up boolean[]; a_revision bigint[]; a_low bigint[]; a_is_low boolean[];
+    a_changed boolean[];
+    r_used boolean[]; r_taken_by uuid[]; r_taken_body bytea[]; r_taken_done boolean[];
+    h_accounts bigint[] := '{}'; h_keys bigint[] := '{}'; h_requests uuid[] := '{}'; h_paid bigint[] := '{}';
+    h_trial bigint[] := '{}'; h_paid_only boolean[] := '{}'; h_terms integer[] := '{}'; h_lifetimes integer[] := '{}';
+    h_capacities text[]; h_idempotency text[]; h_bodies bytea[];
+    hb_positions integer[]; hb_ids bigint[]; hb_starts timestamptz[];
+    c_left bigint[]; c_taken bigint[];
+    w_starts timestamptz[]; w_left bigint[]; w_taken bigint[]; w_reached boolean[]; w_notify boolean[];
+    raised record;
+    o_requests uuid[]; o_accounts bigint[]; o_paid bigint[]; o_trial bigint[]; o_terms integer[]; o_keys bigint[];
+    o_opened timestamptz[]; o_capacities text[]; o_capacity_days date[]; o_idempotency text[]; o_budgets boolean[];
+    o_moved boolean[]; u_found boolean[]; u_accounts bigint[]; u_paid bigint[]; u_trial bigint[]; u_outcomes text[];
+    s_done boolean[]; any_done boolean := false; any_budget boolean := false; any_capacity boolean := false;
+    any_key boolean := false; any_loss boolean := false;
+    sum_requests uuid[] := '{}'; sum_accounts bigint[] := '{}';
+BEGIN
+    -- Until the end of the transaction the node's next epoch cannot begin.
+    PERFORM pg_advisory_xact_lock_shared(ledger.node_lock(by_node));
+    SELECT e.id INTO epoch_id FROM ledger.node AS n JOIN ledger.node_epoch AS e ON e.node = n.name AND e.epoch = n.epoch
+    WHERE n.name = by_node AND n.epoch = by_epoch;
+    IF epoch_id IS NULL THEN
+        RAISE EXCEPTION 'this epoch of % is over', by_node USING ERRCODE = 'TL001';
+    END IF;
+
+    -- One lock per account, in the order of their ids; it covers everything of the account.
+    SELECT array_agg(l.id IS NOT NULL), array_agg(l.paid_posted), array_agg(l.paid_held), array_agg(l.credit_limit),
+        array_agg(l.trial_posted), array_agg(l.trial_held), array_agg(l.topped_up_at IS NOT NULL),
+        array_agg(l.revision), array_agg(l.low_balance_nanos), array_agg(l.balance_low), array_agg(false)
+    INTO a_found, a_paid_posted, a_paid_held, a_credit, a_trial_posted, a_trial_held, a_topped_up, a_revision,
+        a_low, a_is_low, a_changed
+    FROM unnest(a_ids) AS n (id)
+    LEFT JOIN LATERAL (SELECT * FROM ledger.account AS acc WHERE acc.id = n.id FOR NO KEY UPDATE) AS l ON true;
+
+    -- A batch that was applied before is answered from what it wrote.
+    members := hash_array_extended(r_requests || e_requests || s_requests,
+        hash_array_extended(r_amounts || e_totals || s_amounts || ARRAY[r_count, e_count]::bigint[], 0));
+    SELECT * INTO before FROM ledger.hold_batch_{day} AS m
+    WHERE m.epoch_id = apply_{day}.epoch_id AND m.lane = by_lane AND m.seq = by_seq;
+    IF FOUND THEN
+        IF before.members <> members THEN
+            RAISE EXCEPTION 'batch % of lane % was written with other operations', by_seq, by_lane USING ERRCODE = 'TL003';
+        END IF;
+        IF before.answers IS NOT NULL THEN
+            SELECT j.r_codes, j.r_budgets, j.r_fits, j.r_reserved, j.r_others, j.r_same_body, j.r_finished, j.e_codes,
+                j.e_held, j.e_budgets
+            INTO r_codes, r_budgets, r_fits, r_reserved, r_others, r_same_body, r_finished, e_codes, e_held, e_budgets
+            FROM jsonb_to_record(before.answers) AS j (r_codes smallint[], r_budgets bigint[], r_fits bigint[],
+                r_reserved bigint[], r_others uuid[], r_same_body boolean[], r_finished boolean[], e_codes smallint[],
+                e_held bigint[], e_budgets bigint[]);
+        END IF;
+        r_codes := COALESCE(r_codes, array_fill(0::smallint, ARRAY[r_count]));
+        r_positions := array_fill(NULL::integer, ARRAY[r_count]);
+        r_paid := array_fill(NULL::bigint, ARRAY[r_count]);
+        r_trial := r_paid;
+        FOR i IN 1 .. r_count LOOP
+            w := array_position(before.request_ids, r_requests[i]);
+            r_positions[i] := w;
+            r_paid[i] := before.paid[w];
+            r_trial[i] := before.trial[w];
+        END LOOP;
+        IF s_count > 0 THEN
+            SELECT array_agg(CASE WHEN u.request_id IS NULL OR u.account_id <> a_ids[n.account] THEN 2
+                    WHEN u.node = by_node AND u.epoch = by_epoch AND u.batch_lane = by_lane AND u.batch_seq = by_seq
+                        AND (u.hold_epoch, u.hold_lane, u.hold_seq, u.hold_position)
+                            = (n.epoch, n.lane, n.seq, n.position) THEN 0
+                    ELSE 1 END::smallint),
+                array_agg(u.paid), array_agg(u.trial), array_agg(u.outcome = ANY (charging))
+            INTO s_codes, s_paid, s_trial, s_charged
+            FROM unnest(s_requests, s_accounts, s_epochs, s_lanes, s_seqs, s_positions)
+                AS n (request_id, account, epoch, lane, seq, position)
+            LEFT JOIN LATERAL (SELECT * FROM ledger.usage_{day} AS u WHERE u.request_id = n.request_id LIMIT 1) AS u ON true;
+        END IF;
+        RETURN;
+    END IF;
+
+    IF r_count > 0 THEN
+        r_codes := array_fill(0::smallint, ARRAY[r_count]);
+        r_positions := array_fill(NULL::integer, ARRAY[r_count]);
+        r_paid := array_fill(NULL::bigint, ARRAY[r_count]);
+        r_trial := r_paid;
+        SELECT array_agg(u.request_id IS NOT NULL), count(DISTINCT n.id) INTO r_used, count_distinct
+        FROM unnest(r_requests) AS n (id)
+        LEFT JOIN LATERAL (SELECT u.request_id FROM ledger.usage_{day} AS u WHERE u.request_id = n.id LIMIT 1) AS u ON true;
+        IF count_distinct <> r_count THEN
+            RAISE EXCEPTION 'a batch reserves one request twice' USING ERRCODE = 'unique_violation';
+        END IF;
+        IF cardinality(w_budgets) > 0 THEN
+            SELECT array_agg(p.starts), array_agg(b.limit_nanos - COALESCE(p.used, 0)), array_agg(0::bigint),
+                array_agg(p.reached_at IS NOT NULL), array_agg(false)
+            INTO w_starts, w_left, w_taken, w_reached, w_notify
+            FROM unnest(w_budgets) AS n (id)
+            LEFT JOIN LATERAL (SELECT * FROM ledger.budget AS b WHERE b.id = n.id LIMIT 1) AS b ON true
+            LEFT JOIN LATERAL (
+                SELECT s.starts, p.used, p.reached_at
+                FROM (SELECT ledger.period_start(b.period, b.timezone, moment) AS starts) AS s
+                LEFT JOIN ledger.budget_period AS p ON p.budget_id = b.id AND p.starts_at = s.starts LIMIT 1) AS p ON true;
+        END IF;
+        IF cardinality(c_names) > 0 THEN
+            WITH locked AS (
+                INSERT INTO ledger.capacity AS c (name, day, used, cap)
+                SELECT n.name, today, 0, n.cap FROM unnest(c_names, c_caps) AS n (name, cap)
+                ON CONFLICT (name, day) DO UPDATE SET cap = greatest(excluded.cap, c.used)
+                RETURNING c.name, c.cap - c.used AS free
+            )
+            SELECT array_agg(l.free ORDER BY array_position(c_names, l.name)), array_agg(0::bigint)
+            INTO c_left, c_taken FROM locked AS l;
+        END IF;
+        IF r_idempotency IS NOT NULL THEN
+            -- Keys are valid for a day; older rows are ignored.
+            SELECT array_agg(d.request_id), array_agg(d.body_hash), array_agg(d.state = 'finished')
+            INTO r_taken_by, r_taken_body, r_taken_done
+            FROM unnest(r_accounts, r_idempotency) AS n (account, key)
+            LEFT JOIN LATERAL (SELECT * FROM ledger.idempotency AS d
+                WHERE d.account_id = a_ids[n.account] AND d.key = n.key AND d.created_at > moment - interval '24 hours'
+                LIMIT 1) AS d ON true;
+        END IF;
+        FOR i IN 1 .. r_count LOOP
+            a := r_accounts[i];
+            amount := greatest(r_amounts[i], 0);
+            code := CASE WHEN NOT a_found[a] OR r_amounts[i] < 0 THEN 7 WHEN r_used[i] THEN 6
+                WHEN a_revision[a] <> a_revisions[a] THEN 8 WHEN r_taken_by[i] IS NOT NULL THEN 5 ELSE 0 END;
+            IF code = 5 THEN
+                IF r_others IS NULL THEN
+                    r_others := array_fill(NULL::uuid, ARRAY[r_count]);
+                    r_same_body := array_fill(NULL::boolean, ARRAY[r_count]);
+                    r_finished := r_same_body;
+                END IF;
+                r_others[i] := r_taken_by[i];
+                r_same_body[i] := r_taken_body[i] = r_bodies[i];
+                r_finished[i] := r_taken_done[i];
+            END IF;
+            tightest := NULL;
+            budget_left := 9223372036854775807;
+            w := b;
+            WHILE b_reservations[w] = i LOOP
+                IF greatest(w_left[b_windows[w]], 0) < budget_left THEN
+                    budget_left := greatest(w_left[b_windows[w]], 0);
+                    tightest := b_windows[w];
+                END IF;
+                w := w + 1;
+            END LOOP;
+            IF code = 0 THEN
+                trial_left := CASE WHEN r_paid_only[i] THEN 0 ELSE greatest(a_trial_posted[a] - a_trial_held[a], 0) END;
+                paid_left := greatest(a_paid_posted[a] + a_credit[a] - a_paid_held[a], 0);
+                IF r_paid_only[i] AND NOT a_topped_up[a] THEN
+                    code := 3;
+                ELSIF amount > trial_left + paid_left OR amount > budget_left THEN
+                    code := CASE WHEN amount > trial_left + paid_left THEN 1 ELSE 2 END;
+                    IF r_fits IS NULL THEN
+                        r_fits := array_fill(NULL::bigint, ARRAY[r_count]);
+                        r_reserved := r_fits;
+                        r_budgets := r_fits;
+                    END IF;
+                    r_fits[i] := least(trial_left + paid_left, budget_left);
+                    r_reserved[i] := a_paid_held[a] + a_trial_held[a];
+                    IF code = 2 THEN
+                        r_budgets[i] := w_budgets[tightest];
+                        w_notify[tightest] := NOT w_reached[tightest];
+                    END IF;
+                ELSIF c_left[r_capacities[i]] < 1 THEN
+                    code := 4;
+                END IF;
+            END IF;
+            r_codes[i] := code;
+            IF code <> 0 THEN
+                refused := true;
+                b := w;
+                CONTINUE;
+            END IF;
+            took_trial := least(amount, trial_left);
+            took_paid := amount - took_trial;
+            k := k + 1;
+            r_positions[i] := k;
+            r_paid[i] := took_paid;
+            r_trial[i] := took_trial;
+            a_paid_held[a] := a_paid_held[a] + took_paid;
+            a_trial_held[a] := a_trial_held[a] + took_trial;
+            a_changed[a] := true;
+            h_requests[k] := r_requests[i];
+            h_accounts[k] := a_ids[a];
+            h_keys[k] := r_keys[i];
+            h_paid[k] := took_paid;
+            h_trial[k] := took_trial;
+            h_paid_only[k] := r_paid_only[i];
+            h_terms[k] := r_terms[i];
+            h_lifetimes[k] := r_lifetimes[i];
+            WHILE b < w LOOP
+                w_left[b_windows[b]] := w_left[b_windows[b]] - amount;
+                w_taken[b_windows[b]] := w_taken[b_windows[b]] + amount;
+                hb_positions := array_append(hb_positions, k);
+                hb_ids := array_append(hb_ids, w_budgets[b_windows[b]]);
+                hb_starts := array_append(hb_starts, w_starts[b_windows[b]]);
+                b := b + 1;
+            END LOOP;
+            IF r_capacities[i] IS NOT NULL THEN
+                c_left[r_capacities[i]] := c_left[r_capacities[i]] - 1;
+                c_taken[r_capacities[i]] := c_taken[r_capacities[i]] + 1;
+                h_capacities := COALESCE(h_capacities, array_fill(NULL::text, ARRAY[r_count]));
+                h_capacities[k] := c_names[r_capacities[i]];
+            END IF;
+            IF r_idempotency[i] IS NOT NULL THEN
+                h_idempotency := COALESCE(h_idempotency, array_fill(NULL::text, ARRAY[r_count]));
+                h_bodies := COALESCE(h_bodies, array_fill(NULL::bytea, ARRAY[r_count]));
+                h_idempotency[k] := r_idempotency[i];
+                h_bodies[k] := r_bodies[i];
+            END IF;
+        END LOOP;
+        IF h_capacities IS NOT NULL THEN
+            UPDATE ledger.capacity AS c SET used = c.used + n.taken
+            FROM unnest(c_names, c_taken) AS n (name, taken) WHERE c.name = n.name AND c.day = today AND n.taken > 0;
+        END IF;
+        IF h_idempotency IS NOT NULL THEN
+            INSERT INTO ledger.idempotency AS d (account_id, key, body_hash, request_id, created_at)
+            SELECT n.account_id, n.key, n.body, n.request_id, moment
+            FROM unnest(h_accounts, h_idempotency, h_bodies, h_requests) AS n (account_id, key, body, request_id)
+            WHERE n.key IS NOT NULL
+            ON CONFLICT (account_id, key) DO UPDATE
+            SET body_hash = excluded.body_hash, request_id = excluded.request_id, state = 'running', response = NULL,
+                created_at = excluded.created_at;
+        END IF;
+        IF hb_ids IS NOT NULL THEN
+            INSERT INTO ledger.budget_period AS p (budget_id, starts_at, ends_at, used, cap)
+            SELECT n.id, n.starts,
+                ledger.period_end(g.period, g.timezone, CASE n.starts WHEN '-infinity' THEN moment ELSE n.starts END),
+                n.taken, g.limit_nanos
+            FROM unnest(w_budgets, w_starts, w_taken) AS n (id, starts, taken)
+            CROSS JOIN LATERAL (SELECT * FROM ledger.budget AS g WHERE g.id = n.id OFFSET 0) AS g
+            WHERE n.taken > 0
+            ON CONFLICT (budget_id, starts_at) DO UPDATE SET used = p.used + excluded.used;
+        END IF;
+        FOR w IN 1 .. COALESCE(cardinality(w_budgets), 0) LOOP
+            IF w_notify[w] THEN
+                reached_budgets := array_append(reached_budgets, w_budgets[w]);
+                reached_starts := array_append(reached_starts, w_starts[w]);
+            END IF;
+        END LOOP;
+    END IF;
+
+    -- Extensions are few: one at a time. A reservation remembers its wallets.
+    IF e_count > 0 THEN
+        e_codes := array_fill(0::smallint, ARRAY[e_count]);
+        e_held := array_fill(NULL::bigint, ARRAY[e_count]);
+        e_budgets := e_held;
+    END IF;
+    FOR i IN 1 .. e_count LOOP
+        a := e_accounts[i];
+        SELECT m.account_ids[e_positions[i]] AS account_id, m.request_ids[e_positions[i]] AS request_id,
+            m.paid_only[e_positions[i]] AS paid_only,
+            m.paid[e_positions[i]] + m.trial[e_positions[i]] + COALESCE(x.amount, 0) AS held,
+            u.request_id IS NOT NULL AS resolved, m.seq <= COALESCE(mark.seq, -1) AS moved, t.id AS budget, t.free AS free,
+            t.starts_at, t.reached
+        INTO raised
+        FROM ledger.hold_batch_{day} AS m
+        LEFT JOIN LATERAL (SELECT sum(x.paid + x.trial)::bigint AS amount FROM ledger.hold_extension_{day} AS x
+            WHERE x.epoch_id = m.epoch_id AND x.lane = m.lane AND x.seq = m.seq AND x.position = e_positions[i]) AS x ON true
+        LEFT JOIN LATERAL (SELECT u.request_id FROM ledger.usage_{day} AS u
+            WHERE u.request_id = e_requests[i] LIMIT 1) AS u ON true
+        LEFT JOIN ledger.hold_watermark AS mark ON mark.epoch_id = m.epoch_id AND mark.lane = m.lane
+        LEFT JOIN LATERAL (
+            SELECT g.id, greatest(g.limit_nanos - p.used, 0) AS free, p.starts_at, p.reached_at IS NOT NULL AS reached
+            FROM unnest(m.budget_positions, m.budget_ids, m.budget_starts) AS n (position, id, starts)
+            JOIN ledger.budget AS g ON g.id = n.id
+            JOIN ledger.budget_period AS p ON p.budget_id = n.id AND p.starts_at = n.starts
+            WHERE n.position = e_positions[i] ORDER BY 2, 1 LIMIT 1) AS t ON true
+        WHERE m.epoch_id = apply_{day}.epoch_id AND m.lane = by_lane AND m.seq = e_seqs[i];
+        IF raised.request_id IS DISTINCT FROM e_requests[i] OR raised.account_id IS DISTINCT FROM a_ids[a]
+            OR raised.resolved THEN
+            e_codes[i] := 3;
+            CONTINUE;
+        ELSIF raised.moved THEN
+            e_codes[i] := 4;
+            CONTINUE;
+        END IF;
+        amount := greatest(e_totals[i] - raised.held, 0);
+        trial_left := CASE WHEN raised.paid_only THEN 0 ELSE greatest(a_trial_posted[a] - a_trial_held[a], 0) END;
+        paid_left := greatest(a_paid_posted[a] + a_credit[a] - a_paid_held[a], 0);
+        e_codes[i] := 0;
+        IF amount > trial_left + paid_left THEN
+            e_codes[i] := 1;
+        ELSIF amount > raised.free THEN
+            e_codes[i] := 2;
+            e_budgets[i] := raised.budget;
+            IF NOT raised.reached THEN
+                reached_budgets := array_append(reached_budgets, raised.budget);
+                reached_starts := array_append(reached_starts, raised.starts_at);
+            END IF;
+        END IF;
+        amount := least(amount, trial_left + paid_left, raised.free);
+        e_held[i] := raised.held + amount;
+        IF amount > 0 THEN
+            took_trial := least(amount, trial_left);
+            took_paid := amount - took_trial;
+            a_paid_held[a] := a_paid_held[a] + took_paid;
+            a_trial_held[a] := a_trial_held[a] + took_trial;
+            a_changed[a] := true;
+            INSERT INTO ledger.hold_extension_{day} (day, epoch_id, lane, seq, position, batch_seq, paid, trial, at)
+            VALUES (date '{date}', apply_{day}.epoch_id, by_lane, e_seqs[i], e_positions[i], by_seq, took_paid, took_trial, moment);
+            UPDATE ledger.budget_period AS p SET used = p.used + amount
+            FROM ledger.hold_batch_{day} AS m
+            CROSS JOIN LATERAL unnest(m.budget_positions, m.budget_ids, m.budget_starts) AS n (position, id, starts)
+            WHERE m.epoch_id = apply_{day}.epoch_id AND m.lane = by_lane AND m.seq = e_seqs[i]
+                AND n.position = e_positions[i] AND p.budget_id = n.id AND p.starts_at = n.starts;
+        END IF;
+    END LOOP;
+
+    IF s_count > 0 THEN
+        SELECT array_agg(m.request_id), array_agg(m.account_id), array_agg(m.paid + COALESCE(x.paid, 0)),
+            array_agg(m.trial + COALESCE(x.trial, 0)), array_agg(m.terms), array_agg(m.key_id), array_agg(m.opened_at),
+            array_agg(m.capacity), array_agg(m.capacity_day), array_agg(m.idempotency), array_agg(m.has_budgets),
+            array_agg(COALESCE(n.seq <= mark.seq, false)), array_agg(u.request_id IS NOT NULL), array_agg(u.account_id),
+            array_agg(u.paid), array_agg(u.trial), array_agg(u.outcome)
+        INTO o_requests, o_accounts, o_paid, o_trial, o_terms, o_keys, o_opened, o_capacities, o_capacity_days,
+            o_idempotency, o_budgets, o_moved, u_found, u_accounts, u_paid, u_trial, u_outcomes
+        FROM unnest(s_requests, s_epochs, s_lanes, s_seqs, s_positions) AS n (request_id, epoch_id, lane, seq, position)
+        LEFT JOIN LATERAL (
+            SELECT m.request_ids[n.position] AS request_id, m.account_ids[n.position] AS account_id,
+                m.paid[n.position] AS paid, m.trial[n.position] AS trial, m.terms_ids[n.position] AS terms,
+                m.key_ids[n.position] AS key_id, m.opened_at, m.capacities[n.position] AS capacity, m.capacity_day,
+                m.idempotency[n.position] AS idempotency, m.budget_ids IS NOT NULL AS has_budgets
+            FROM ledger.hold_batch_{day} AS m
+            WHERE m.epoch_id = n.epoch_id AND m.lane = n.lane AND m.seq = n.seq
+                AND (of_any_epoch OR m.epoch_id = apply_{day}.epoch_id) LIMIT 1) AS m ON true
+        LEFT JOIN LATERAL (
+            SELECT sum(x.paid)::bigint AS paid, sum(x.trial)::bigint AS trial FROM ledger.hold_extension_{day} AS x
+            WHERE x.epoch_id = n.epoch_id AND x.lane = n.lane AND x.seq = n.seq AND x.position = n.position) AS x ON true
+        LEFT JOIN LATERAL (SELECT * FROM ledger.usage_{day} AS u WHERE u.request_id = n.request_id LIMIT 1) AS u ON true
+        LEFT JOIN LATERAL (SELECT * FROM ledger.hold_watermark AS mark
+            WHERE mark.epoch_id = n.epoch_id AND mark.lane = n.lane LIMIT 1) AS mark ON true;
+        s_done := array_fill(false, ARRAY[s_count]);
+        s_codes := array_fill(2::smallint, ARRAY[s_count]);
+        s_paid := array_fill(NULL::bigint, ARRAY[s_count]);
+        s_trial := s_paid;
+        s_charged := array_fill(NULL::boolean, ARRAY[s_count]);
+        FOR i IN 1 .. s_count LOOP
+            a := s_accounts[i];
+            IF u_found[i] THEN
+                -- A row of another account is not this call's: an id is charged under one account.
+                s_codes[i] := CASE WHEN u_accounts[i] = a_ids[a] THEN 1 ELSE 2 END;
+                s_paid[i] := u_paid[i];
+                s_trial[i] := u_trial[i];
+                s_charged[i] := u_outcomes[i] = ANY (charging);
+            ELSIF o_moved[i] THEN
+                s_codes[i] := 3;
+            ELSIF o_requests[i] IS DISTINCT FROM s_requests[i] OR o_accounts[i] IS DISTINCT FROM a_ids[a] THEN
+                s_codes[i] := 2;
+            ELSE
+                -- Trial money first, and never more of either than is held.
+                amount := CASE WHEN s_outcomes[i] = ANY (charging) THEN greatest(s_amounts[i], 0) ELSE 0 END;
+                took_trial := least(amount, o_trial[i]);
+                took_paid := least(amount - took_trial, o_paid[i]);
+                s_codes[i] := 0;
+                s_paid[i] := took_paid;
+                s_trial[i] := took_trial;
+                s_charged[i] := s_outcomes[i] = ANY (charging);
+                s_done[i] := true;
+                any_done := true;
+                a_paid_posted[a] := a_paid_posted[a] - took_paid;
+                a_trial_posted[a] := a_trial_posted[a] - took_trial;
+                a_paid_held[a] := a_paid_held[a] - o_paid[i];
+                a_trial_held[a] := a_trial_held[a] - o_trial[i];
+                a_changed[a] := true;
+                any_budget := any_budget OR o_budgets[i];
+                any_capacity := any_capacity OR (o_capacities[i] IS NOT NULL AND NOT s_charged[i]);
+                any_key := any_key OR o_idempotency[i] IS NOT NULL;
+                any_loss := any_loss OR s_unpaid_reasons[i] IS NOT NULL OR s_amounts[i] > took_paid + took_trial;
+                sum_requests := array_append(sum_requests, s_requests[i]);
+                sum_accounts := array_append(sum_accounts, a_ids[a]);
+            END IF;
+        END LOOP;
+        IF any_done THEN
+            INSERT INTO ledger.usage_{day} (request_id, account_id, key_id, node, epoch, model, endpoint, group_name,
+                units, measured, estimated, price_version, tier, paid, trial, cost, resale, attempts, warnings, outcome,
+                opened_at, settled_at, held_paid, held_trial, hold_epoch, hold_lane, hold_seq, hold_position, batch_lane,
+                batch_seq)
+            SELECT n.request_id, n.account_id, n.key_id, by_node, by_epoch, t.model, t.endpoint, t.group_name,
+                n.units, n.measured, n.estimated, t.price_version, n.tier, n.paid, n.trial, n.cost, n.resale, n.attempts,
+                string_to_array(n.warnings, ','), n.outcome, n.opened_at, moment, n.held_paid, n.held_trial,
+                n.epoch_id, n.lane, n.seq, n.position, by_lane, by_seq
+            FROM unnest(s_done, s_requests, o_accounts, o_keys, o_terms, s_units, s_measured, s_estimated, s_tiers, s_paid,
+                s_trial, s_costs, s_resales, s_attempts, s_warnings, s_outcomes, o_opened, o_paid, o_trial, s_epochs,
+                s_lanes, s_seqs, s_positions)
+                AS n (done, request_id, account_id, key_id, terms_id, units, measured, estimated, tier, paid, trial, cost,
+                    resale, attempts, warnings, outcome, opened_at, held_paid, held_trial, epoch_id, lane, seq, position)
+            CROSS JOIN LATERAL (SELECT * FROM ledger.call_terms AS t WHERE t.id = n.terms_id OFFSET 0) AS t
+            WHERE n.done;
+            INSERT INTO ledger.usage_unsummed (request_ids, account_ids) VALUES (sum_requests, sum_accounts);
+        END IF;
+        IF any_budget THEN
+            WITH freed AS (
+                UPDATE ledger.budget_period AS p SET used = p.used - d.unused
+                FROM (SELECT g.id, g.starts, sum(n.held - n.charged)::bigint AS unused
+                      FROM unnest(s_done, s_epochs, s_lanes, s_seqs, s_positions) WITH ORDINALITY
+                          AS s (done, epoch_id, lane, seq, position, place)
+                      CROSS JOIN LATERAL (SELECT o_paid[s.place] + o_trial[s.place] AS held,
+                          s_paid[s.place] + s_trial[s.place] AS charged) AS n
+                      CROSS JOIN LATERAL (SELECT * FROM ledger.hold_batch_{day} AS m
+                          WHERE m.epoch_id = s.epoch_id AND m.lane = s.lane AND m.seq = s.seq OFFSET 0) AS m
+                      CROSS JOIN LATERAL unnest(m.budget_positions, m.budget_ids, m.budget_starts) AS g (position, id, starts)
+                      WHERE s.done AND g.position = s.position
+                      GROUP BY g.id, g.starts) AS d
+                WHERE p.budget_id = d.id AND p.starts_at = d.starts
+                    AND (d.unused > 0 OR (p.used >= p.cap AND p.reached_at IS NULL))
+                RETURNING p.budget_id, p.starts_at, p.used >= p.cap AND p.reached_at IS NULL AS used_up
+            )
+            SELECT reached_budgets || array_agg(f.budget_id), reached_starts || array_agg(f.starts_at)
+            INTO reached_budgets, reached_starts FROM freed AS f WHERE f.used_up;
+        END IF;
+        IF any_capacity THEN
+            UPDATE ledger.capacity AS c SET used = c.used - d.places
+            FROM (SELECT n.name, n.day, count(*) AS places FROM unnest(s_done, s_charged, o_capacities, o_capacity_days)
+                      AS n (done, charged, name, day)
+                  WHERE n.done AND NOT n.charged AND n.name IS NOT NULL GROUP BY n.name, n.day) AS d
+            WHERE c.name = d.name AND c.day = d.day;
+        END IF;
+        IF any_key THEN
+            UPDATE ledger.idempotency AS d SET state = 'finished'
+            FROM unnest(s_done, s_charged, o_accounts, o_idempotency, s_requests) AS n (done, charged, account_id, key, request_id)
+            WHERE n.done AND n.charged AND d.account_id = n.account_id AND d.key = n.key AND d.request_id = n.request_id;
+            DELETE FROM ledger.idempotency AS d
+            USING unnest(s_done, s_charged, o_accounts, o_idempotency, s_requests) AS n (done, charged, account_id, key, request_id)
+            WHERE n.done AND NOT n.charged AND d.account_id = n.account_id AND d.key = n.key AND d.request_id = n.request_id;
+        END IF;
+        IF any_loss THEN
+            -- What was used and is not charged is the operator's loss.
+            INSERT INTO ledger.write_off (request_id, reason, account_id, sale, cost)
+            SELECT n.request_id, l.reason, n.account_id, l.sale, n.cost
+            FROM unnest(s_done, s_requests, o_accounts, s_costs, s_unpaid_reasons, s_unpaid_sales, s_amounts, s_paid, s_trial)
+                AS n (done, request_id, account_id, cost, reason, sale, amount, paid, trial)
+            CROSS JOIN LATERAL (VALUES (n.reason, n.sale), ('overrun', n.amount - n.paid - n.trial)) AS l (reason, sale)
+            WHERE n.done AND l.reason IS NOT NULL AND (l.reason = n.reason OR l.sale > 0)
+            ON CONFLICT (request_id, reason) DO NOTHING;
+        END IF;
+    END IF;
+
+    UPDATE ledger.account AS acc
+    SET paid_posted = n.paid_posted, paid_held = n.paid_held, trial_posted = n.trial_posted, trial_held = n.trial_held
+    FROM unnest(a_changed, a_ids, a_paid_posted, a_paid_held, a_trial_posted, a_trial_held)
+        AS n (changed, id, paid_posted, paid_held, trial_posted, trial_held)
+    WHERE n.changed AND acc.id = n.id;
+    FOR i IN 1 .. cardinality(a_ids) LOOP
+        IF a_low[i] IS NOT NULL AND (a_paid_posted[i] + a_trial_posted[i] < a_low[i]) <> a_is_low[i] THEN
+            low_accounts := array_append(low_accounts, a_ids[i]);
+            low_now := array_append(low_now, NOT a_is_low[i]);
+        END IF;
+    END LOOP;
+    IF NOT may_notify AND (low_accounts IS NOT NULL OR reached_budgets IS NOT NULL) THEN
+        RAISE EXCEPTION 'there are events to write' USING ERRCODE = 'TL002';
+    END IF;
+
+    IF by_seq = 1 THEN
+        INSERT INTO ledger.hold_watermark (epoch_id, lane, seq) VALUES (apply_{day}.epoch_id, by_lane, 0)
+        ON CONFLICT ON CONSTRAINT hold_watermark_pkey DO NOTHING;
+    END IF;
+    INSERT INTO ledger.hold_batch_{day} (day, epoch_id, lane, seq, members, opened_at, request_ids, account_ids, key_ids,
+        paid, trial, paid_only, terms_ids, lifetimes_ms, budget_positions, budget_ids, budget_starts, capacities,
+        capacity_day, idempotency, answers)
+    VALUES (date '{date}', apply_{day}.epoch_id, by_lane, by_seq, members, moment, h_requests, h_accounts, h_keys,
+        h_paid, h_trial, h_paid_only, h_terms, h_lifetimes, hb_positions, hb_ids, hb_starts, h_capacities,
+        CASE WHEN h_capacities IS NOT NULL THEN today END, h_idempotency,
+        CASE WHEN refused OR e_count > 0 THEN jsonb_build_object('r_codes', r_codes, 'r_budgets', r_budgets,
+            'r_fits', r_fits, 'r_reserved', r_reserved, 'r_others', r_others, 'r_same_body', r_same_body,
+            'r_finished', r_finished, 'e_codes', e_codes, 'e_held', e_held, 'e_budgets', e_budgets) END);
+END
+$apply$;
+$template$;
+BEGIN
+    EXECUTE replace(replace(template, '{date}', day::text), '{day}', to_char(day, 'YYYYMMDD'));
+    EXECUTE format('REVOKE ALL ON FUNCTION ledger.%I FROM PUBLIC', 'apply_' || to_char(day, 'YYYYMMDD'));
+    EXECUTE format('GRANT EXECUTE ON FUNCTION ledger.%I TO trunkline_data', 'apply_' || to_char(day, 'YYYYMMDD'));
+END
+$make$;
+REVOKE ALL ON FUNCTION ledger.make_apply(date) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION ledger.make_partitions(first_day date, days integer) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $make$
+DECLARE
+    made integer := 0;
+    day date;
+    parent text;
+    child text;
+BEGIN
+    IF days NOT BETWEEN 1 AND 400 THEN
+        RAISE EXCEPTION 'between 1 and 400 days of partitions can be made at once';
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtext('ledger.make_partitions'));
+    FOR day IN SELECT first_day + n FROM generate_series(0, days - 1) AS n LOOP
+        FOREACH parent IN ARRAY ARRAY['hold', 'usage', 'transfer', 'hold_batch', 'hold_extension'] LOOP
+            child := parent || '_' || to_char(day, 'YYYYMMDD');
+            IF to_regclass('ledger.' || child) IS NULL THEN
+                IF parent IN ('hold_batch', 'hold_extension') THEN
+                    EXECUTE format(
+                        'CREATE TABLE ledger.%I PARTITION OF ledger.%I FOR VALUES FROM (%L) TO (%L)',
+                        child, parent, day, day + 1);
+                ELSE
+                    EXECUTE format(
+                        'CREATE TABLE ledger.%I PARTITION OF ledger.%I FOR VALUES FROM (%L) TO (%L)',
+                        child, parent,
+                        app.uuid_v7_floor(day::timestamp AT TIME ZONE 'UTC'),
+                        app.uuid_v7_floor((day + 1)::timestamp AT TIME ZONE 'UTC'));
+                END IF;
+                -- The ledger names the day's partitions, so that a statement is planned once and opens
+                -- nothing else; a partition that is named needs its own grants.
+                EXECUTE format('GRANT SELECT, INSERT ON ledger.%I TO trunkline_data', child);
+                IF parent = 'hold' THEN
+                    EXECUTE format(
+                        'GRANT UPDATE (paid, trial, state, resolved_at) ON ledger.%I TO trunkline_data', child);
+                ELSIF parent = 'hold_batch' THEN
+                    -- A row of one batch fills a page before it is moved out of line.
+                    EXECUTE format('ALTER TABLE ledger.%I SET (toast_tuple_target = 8160)', child);
+                END IF;
+                made := made + 1;
+            END IF;
+        END LOOP;
+        IF NOT EXISTS (SELECT FROM pg_proc AS p WHERE p.pronamespace = 'ledger'::regnamespace
+                       AND p.proname = 'apply_' || to_char(day, 'YYYYMMDD')) THEN
+            PERFORM ledger.make_apply(day);
+        END IF;
+    END LOOP;
+    RETURN made;
+END
+$make$;
+
+-- The days that exist, and those ahead.
+SELECT ledger.make_partitions(to_date(right(c.relname, 8), 'YYYYMMDD'), 1)
+FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid
+WHERE i.inhparent = 'ledger.usage'::regclass;
+
+GRANT SELECT ON ledger.call_terms, ledger.hold_batch, ledger.hold_extension, ledger.hold_watermark
+    TO trunkline_data, trunkline_console;
+GRANT INSERT ON ledger.call_terms, ledger.hold_batch, ledger.hold_extension TO trunkline_data;
+GRANT INSERT, UPDATE ON ledger.hold_watermark TO trunkline_data;
+
+-- Packed holds as if each were a row of ledger.hold, with the amount of its extensions. For people, the audit and
+-- recovery, which bounds the batches it reads; never for a call.
+CREATE VIEW ledger.packed_hold AS
+SELECT h.request_id, h.account_id, h.key_id, 'request'::text AS owner, h.request_id AS owner_id, e.node, e.epoch,
+    (h.paid + COALESCE(x.paid, 0))::bigint AS paid, (h.trial + COALESCE(x.trial, 0))::bigint AS trial,
+    ARRAY(SELECT n.id FROM unnest(b.budget_positions, b.budget_ids) WITH ORDINALITY AS n (position, id, place)
+        WHERE n.position = h.position ORDER BY n.place) AS budget_ids,
+    ARRAY(SELECT n.starts FROM unnest(b.budget_positions, b.budget_starts) WITH ORDINALITY AS n (position, starts, place)
+        WHERE n.position = h.position ORDER BY n.place) AS budget_starts,
+    b.capacities[h.position] AS capacity, CASE WHEN b.capacities[h.position] IS NOT NULL THEN b.capacity_day END AS capacity_day,
+    t.model, t.endpoint, t.group_name, t.price_version, b.idempotency[h.position] AS idempotency,
+    b.opened_at + h.lifetime_ms * interval '1 millisecond' AS deadline,
+    CASE WHEN u.request_id IS NULL THEN 'open'
+        WHEN u.outcome IN ('complete', 'client_gone', 'balance_exhausted', 'accepted') THEN 'settled'
+        ELSE 'voided' END AS state,
+    b.opened_at, u.settled_at AS resolved_at, b.day, b.epoch_id, b.lane, b.seq, h.position::integer AS position
+FROM ledger.hold_batch AS b
+CROSS JOIN LATERAL unnest(b.request_ids, b.account_ids, b.key_ids, b.paid, b.trial, b.terms_ids, b.lifetimes_ms)
+    WITH ORDINALITY AS h (request_id, account_id, key_id, paid, trial, terms_id, lifetime_ms, position)
+JOIN ledger.node_epoch AS e ON e.id = b.epoch_id
+JOIN ledger.call_terms AS t ON t.id = h.terms_id
+LEFT JOIN (SELECT x.epoch_id, x.lane, x.seq, x.position, sum(x.paid) AS paid, sum(x.trial) AS trial
+           FROM ledger.hold_extension AS x GROUP BY x.epoch_id, x.lane, x.seq, x.position) AS x
+    ON x.epoch_id = b.epoch_id AND x.lane = b.lane AND x.seq = b.seq AND x.position = h.position
+LEFT JOIN ledger.usage AS u ON u.request_id = h.request_id AND u.hold_epoch = b.epoch_id AND u.hold_lane = b.lane
+    AND u.hold_seq = b.seq AND u.hold_position = h.position
+LEFT JOIN ledger.hold AS r ON r.request_id = h.request_id
+WHERE r.request_id IS NULL;
+COMMENT ON VIEW ledger.packed_hold IS 'the holds of requests that share rows, one by one';
+
+CREATE VIEW ledger.any_hold AS
+SELECT h.request_id, h.account_id, h.key_id, h.owner, h.owner_id, h.node, h.epoch, h.paid, h.trial, h.budget_ids,
+    h.budget_starts, h.capacity, h.capacity_day, h.model, h.endpoint, h.group_name, h.price_version, h.idempotency,
+    h.deadline, h.state, h.opened_at, h.resolved_at
+FROM ledger.hold AS h
+UNION ALL
+SELECT h.request_id, h.account_id, h.key_id, h.owner, h.owner_id, h.node, h.epoch, h.paid, h.trial, h.budget_ids,
+    h.budget_starts, h.capacity, h.capacity_day, h.model, h.endpoint, h.group_name, h.price_version, h.idempotency,
+    h.deadline, h.state, h.opened_at, h.resolved_at
+FROM ledger.packed_hold AS h;
+COMMENT ON VIEW ledger.any_hold IS 'all holds, packed or not';
+GRANT SELECT ON ledger.packed_hold, ledger.any_hold TO trunkline_data, trunkline_console;
+
+-- Every view that read the holds reads both kinds of them.
+DO $both$
+DECLARE
+    one record;
+BEGIN
+    FOR one IN
+        SELECT v.viewname, v.definition FROM pg_catalog.pg_views AS v
+        WHERE v.schemaname = 'ledger' AND v.definition ~ 'ledger\.hold\M' AND v.viewname NOT IN ('packed_hold', 'any_hold')
+    LOOP
+        EXECUTE pg_catalog.format('CREATE OR REPLACE VIEW ledger.%I AS %s', one.viewname,
+            pg_catalog.regexp_replace(pg_catalog.regexp_replace(one.definition,
+                'ledger\.hold(?=\n)', 'ledger.any_hold hold', 'g'), 'ledger\.hold\M', 'ledger.any_hold', 'g'));
+    END LOOP;
+END
+$both$;
+
+-- Set when an epoch ended and nothing that it held is open: recovery need not read its batches a second time.
+ALTER TABLE ledger.node_epoch ADD COLUMN swept_at timestamptz;
+GRANT UPDATE (swept_at) ON ledger.node_epoch TO trunkline_data;
+
+-- Open packed holds of a node's earlier epochs, above each lane's watermark.
+CREATE FUNCTION ledger.open_packed_holds(of_node text, before_epoch bigint, most integer)
+    RETURNS TABLE (request_id uuid, account_id bigint, day date, epoch_id integer, lane smallint, seq bigint,
+        "position" integer)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+AS $open$
+    SELECT h.request_id, h.account_id, b.day, b.epoch_id, b.lane, b.seq, h.position::integer
+    FROM ledger.node_epoch AS e
+    JOIN ledger.hold_batch AS b ON b.epoch_id = e.id
+    LEFT JOIN ledger.hold_watermark AS mark ON mark.epoch_id = b.epoch_id AND mark.lane = b.lane
+    CROSS JOIN LATERAL unnest(b.request_ids, b.account_ids) WITH ORDINALITY AS h (request_id, account_id, position)
+    LEFT JOIN LATERAL (SELECT u.request_id FROM ledger.usage AS u WHERE u.request_id = h.request_id LIMIT 1) AS u ON true
+    WHERE e.node = of_node AND e.epoch < before_epoch AND e.swept_at IS NULL AND b.seq > COALESCE(mark.seq, 0)
+        AND u.request_id IS NULL
+    LIMIT most
+$open$;
+
+-- Moves the holds of a lane's batches that are older than some time and still open to rows of ledger.hold, and
+-- advances the watermark; tells how many were moved. Under the locks of their accounts, as any change of a hold.
+-- A batch is looked at once: what is left open of it is a row afterwards.
+CREATE FUNCTION ledger.move_long_holds(of_node text, of_epoch bigint, of_lane smallint, older_than interval, most integer)
+    RETURNS integer
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+AS $long$
+DECLARE
+    own integer;
+    mark bigint;
+    last_seq bigint;
+    moved integer;
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(ledger.node_lock(of_node));
+    SELECT e.id INTO own FROM ledger.node AS n JOIN ledger.node_epoch AS e ON e.node = n.name AND e.epoch = n.epoch
+    WHERE n.name = of_node AND n.epoch = of_epoch;
+    IF own IS NULL THEN
+        RAISE EXCEPTION 'this epoch of % is over', of_node USING ERRCODE = 'TL001';
+    END IF;
+    SELECT w.seq INTO mark FROM ledger.hold_watermark AS w WHERE w.epoch_id = own AND w.lane = of_lane;
+    mark := COALESCE(mark, -1);
+    SELECT max(o.seq) INTO last_seq
+    FROM (SELECT b.seq FROM ledger.hold_batch AS b
+          WHERE b.epoch_id = own AND b.lane = of_lane AND b.seq > mark AND b.opened_at < app.now() - older_than
+          ORDER BY b.seq LIMIT most) AS o;
+    IF last_seq IS NULL THEN
+        RETURN 0;
+    END IF;
+    PERFORM FROM ledger.account AS a
+    WHERE a.id IN (SELECT h.account_id FROM ledger.hold_batch AS b
+                   CROSS JOIN LATERAL unnest(b.request_ids, b.account_ids) AS h (request_id, account_id)
+                   LEFT JOIN LATERAL (SELECT u.request_id FROM ledger.usage AS u
+                       WHERE u.request_id = h.request_id LIMIT 1) AS u ON true
+                   WHERE b.epoch_id = own AND b.lane = of_lane AND b.seq > mark AND b.seq <= last_seq
+                       AND u.request_id IS NULL)
+    ORDER BY a.id FOR NO KEY UPDATE;
+    INSERT INTO ledger.hold (request_id, account_id, key_id, owner, owner_id, node, epoch, paid, trial, budget_ids,
+        budget_starts, capacity, capacity_day, model, endpoint, group_name, price_version, idempotency, deadline, opened_at)
+    SELECT h.request_id, h.account_id, h.key_id, 'request', h.request_id, of_node, of_epoch,
+        h.paid + COALESCE(x.paid, 0), h.trial + COALESCE(x.trial, 0),
+        ARRAY(SELECT n.id FROM unnest(b.budget_positions, b.budget_ids) WITH ORDINALITY AS n (position, id, place)
+            WHERE n.position = h.position ORDER BY n.place),
+        ARRAY(SELECT n.starts FROM unnest(b.budget_positions, b.budget_starts) WITH ORDINALITY AS n (position, starts, place)
+            WHERE n.position = h.position ORDER BY n.place),
+        b.capacities[h.position], CASE WHEN b.capacities[h.position] IS NOT NULL THEN b.capacity_day END,
+        t.model, t.endpoint, t.group_name, t.price_version, b.idempotency[h.position],
+        b.opened_at + h.lifetime_ms * interval '1 millisecond', b.opened_at
+    FROM ledger.hold_batch AS b
+    CROSS JOIN LATERAL unnest(b.request_ids, b.account_ids, b.key_ids, b.paid, b.trial, b.terms_ids, b.lifetimes_ms)
+        WITH ORDINALITY AS h (request_id, account_id, key_id, paid, trial, terms_id, lifetime_ms, position)
+    CROSS JOIN LATERAL (SELECT * FROM ledger.call_terms AS t WHERE t.id = h.terms_id OFFSET 0) AS t
+    LEFT JOIN LATERAL (SELECT sum(x.paid)::bigint AS paid, sum(x.trial)::bigint AS trial FROM ledger.hold_extension AS x
+        WHERE x.epoch_id = b.epoch_id AND x.lane = b.lane AND x.seq = b.seq AND x.position = h.position) AS x ON true
+    LEFT JOIN LATERAL (SELECT u.request_id FROM ledger.usage AS u WHERE u.request_id = h.request_id LIMIT 1) AS u ON true
+    WHERE b.epoch_id = own AND b.lane = of_lane AND b.seq > mark AND b.seq <= last_seq AND u.request_id IS NULL;
+    GET DIAGNOSTICS moved = ROW_COUNT;
+    INSERT INTO ledger.hold_watermark AS w (epoch_id, lane, seq) VALUES (own, of_lane, last_seq)
+    ON CONFLICT (epoch_id, lane) DO UPDATE SET seq = greatest(w.seq, excluded.seq);
+    RETURN moved;
+END
+$long$;
+REVOKE ALL ON FUNCTION ledger.open_packed_holds(text, bigint, integer),
+    ledger.move_long_holds(text, bigint, smallint, interval, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION ledger.open_packed_holds(text, bigint, integer),
+    ledger.move_long_holds(text, bigint, smallint, interval, integer) TO trunkline_data;
+
+-- Retention takes the batches of the day and its function along. The rest is as it was.
+DO $retention$
+DECLARE
+    text_before text := pg_catalog.pg_get_functiondef('ledger.drop_day(date)'::regprocedure);
+    text_after text := text_before;
+BEGIN
+    text_after := replace(text_after, 'SELECT FROM ledger.hold AS h', 'SELECT FROM ledger.any_hold AS h');
+    text_after := replace(text_after, $old$    EXECUTE format('DROP TABLE ledger.%I, ledger.%I',
+        'hold_' || to_char(old_day, 'YYYYMMDD'), 'usage_' || to_char(old_day, 'YYYYMMDD'));$old$,
+$new$    EXECUTE format('DROP TABLE ledger.%I, ledger.%I, ledger.%I, ledger.%I',
+        'hold_' || to_char(old_day, 'YYYYMMDD'), 'usage_' || to_char(old_day, 'YYYYMMDD'),
+        'hold_batch_' || to_char(old_day, 'YYYYMMDD'), 'hold_extension_' || to_char(old_day, 'YYYYMMDD'));
+    EXECUTE format('DROP FUNCTION ledger.%I', 'apply_' || to_char(old_day, 'YYYYMMDD'));$new$);
+    IF text_after = text_before OR text_after !~ 'any_hold' OR text_after !~ 'hold_batch_' THEN
+        RAISE EXCEPTION 'ledger.drop_day is not as this file expects it';
+    END IF;
+    EXECUTE text_after;
+END
+$retention$;
+
+-- The audit of what is new.
+CREATE VIEW ledger.audit_request_held_twice AS
+SELECT h.request_id, count(*) AS holds, array_agg(DISTINCT h.account_id) AS accounts
+FROM ledger.any_hold AS h
+GROUP BY h.request_id
+HAVING count(*) > 1;
+COMMENT ON VIEW ledger.audit_request_held_twice IS 'a request has one hold, under one account';
+
+CREATE VIEW ledger.audit_batch_written_twice AS
+SELECT b.epoch_id, b.lane, b.seq, count(*) AS batches
+FROM ledger.hold_batch AS b
+GROUP BY b.epoch_id, b.lane, b.seq
+HAVING count(*) > 1;
+COMMENT ON VIEW ledger.audit_batch_written_twice IS 'a sequence of a lane names one batch';
+
+CREATE VIEW ledger.audit_packed_hold_below_watermark AS
+SELECT h.request_id, h.account_id, h.epoch_id, h.lane, h.seq, mark.seq AS watermark
+FROM ledger.packed_hold AS h
+JOIN ledger.hold_watermark AS mark ON mark.epoch_id = h.epoch_id AND mark.lane = h.lane
+WHERE h.state = 'open' AND h.seq <= mark.seq;
+COMMENT ON VIEW ledger.audit_packed_hold_below_watermark IS 'what is open below the watermark is a row';
+
+CREATE VIEW ledger.audit_usage_is_not_its_packed_hold AS
+SELECT u.request_id, u.account_id, u.held_paid, u.held_trial, h.paid, h.trial, h.request_id IS NULL AS hold_is_missing
+FROM ledger.usage AS u
+LEFT JOIN ledger.packed_hold AS h ON h.request_id = u.request_id AND h.epoch_id = u.hold_epoch AND h.lane = u.hold_lane
+    AND h.seq = u.hold_seq AND h.position = u.hold_position
+WHERE u.hold_epoch IS NOT NULL
+    AND (h.request_id IS NULL OR (u.account_id, u.held_paid, u.held_trial) <> (h.account_id, h.paid, h.trial));
+COMMENT ON VIEW ledger.audit_usage_is_not_its_packed_hold IS
+    'a usage row names a hold that was written, of its account, and has what was held in each wallet';
+
+CREATE VIEW ledger.audit_extension_out_of_place AS
+SELECT x.epoch_id, x.lane, x.seq, x.position, x.batch_seq, x.at, h.request_id, h.resolved_at
+FROM ledger.hold_extension AS x
+LEFT JOIN ledger.packed_hold AS h ON h.epoch_id = x.epoch_id AND h.lane = x.lane AND h.seq = x.seq AND h.position = x.position
+LEFT JOIN ledger.hold_watermark AS mark ON mark.epoch_id = x.epoch_id AND mark.lane = x.lane
+LEFT JOIN ledger.hold_batch AS b ON b.epoch_id = x.epoch_id AND b.lane = x.lane AND b.seq = x.batch_seq AND b.opened_at = x.at
+WHERE b.seq IS NULL OR x.at > h.resolved_at OR (h.request_id IS NULL AND x.seq > COALESCE(mark.seq, -1));
+COMMENT ON VIEW ledger.audit_extension_out_of_place IS
+    'an extension is of a batch that was written and of a hold that was open then';
