@@ -4,7 +4,7 @@
 mod extend;
 mod load;
 pub(crate) mod notifications;
-mod partitions;
+pub(crate) mod partitions;
 pub(crate) mod refund;
 mod reserve;
 mod settle_void;
@@ -16,8 +16,8 @@ use trunkline_types::AccountId;
 
 use crate::admission::{BatchState, WalletBalances};
 use crate::columns::column;
+use crate::node_epoch::NodeEpoch;
 use crate::operations::{Answer, Op};
-use crate::recovery::NodeEpoch;
 
 use notifications::{LowBalanceThreshold, LowBalanceThresholds, Notifications};
 pub(crate) use settle_void::{Resolution, resolve};

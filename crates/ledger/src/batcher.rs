@@ -20,11 +20,12 @@ use tokio::time::Instant;
 use trunkline_db::{Database, DbError};
 use trunkline_types::NodeId;
 
+use crate::node_epoch::NodeEpoch;
 use crate::operations::{
     Answer, Extend, ExtendAnswer, Op, Refund, RefundAnswer, Reserve, ReserveAnswer, Settle,
     SettleAnswer, Void, WriteOff,
 };
-use crate::recovery::{NodeEpoch, register};
+use crate::recovery::register;
 use crate::unconfirmed;
 use compensation::Waiter;
 use lane::{Job, Lane};
@@ -138,9 +139,10 @@ impl Ledger {
         let database = database.by_keys(u32::try_from(count).unwrap_or(u32::MAX));
         let mut tasks = JoinSet::new();
         let mut lanes = Vec::new();
-        for _ in 0..count {
+        for number in 0..count {
             let (sender, receiver) = mpsc::channel(settings.queue.max(1));
             let lane = Lane {
+                number,
                 database: database.clone(),
                 node_epoch: node_epoch.clone(),
                 max_batch: settings.max_batch.clamp(1, MAX_BATCH),

@@ -33,8 +33,10 @@ pub mod journal;
 pub mod late_failures;
 pub mod losses;
 pub mod margins;
+mod node_epoch;
 mod operations;
 mod outcome;
+mod packed;
 pub mod partitions;
 pub mod recovery;
 pub mod sealed_responses;
@@ -46,10 +48,10 @@ pub mod usage_report;
 
 pub use batch::{BatchError, run_in};
 pub use batcher::{BatchCounts, Ledger, LedgerError, LedgerSettings, LedgerTasks, MAX_BATCH};
+pub use node_epoch::NodeEpoch;
 pub use operations::{
     Answer, CapacityClaim, Detail, Extend, ExtendAnswer, Idempotency, OnCallerGone, Op, Owner,
     Refund, RefundAnswer, RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer, Shortage,
     Unpaid, Void, Wallets, WriteOff, WriteOffReason,
 };
 pub use outcome::Outcome;
-pub use recovery::NodeEpoch;

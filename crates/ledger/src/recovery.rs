@@ -11,20 +11,15 @@ use trunkline_types::{AccountId, NodeId, RequestId};
 use crate::batch::refund::insert_write_offs;
 use crate::batch::{BatchError, Resolution, check_epoch, lock_accounts, resolve};
 use crate::columns::{account_of, column, request_of};
+use crate::node_epoch::NodeEpoch;
 use crate::operations::{Detail, Outcome, WriteOff, WriteOffReason};
+use crate::packed::recovery as packed;
 use crate::{unconfirmed, usage_report};
 
 /// Holds that one statement of a sweep resolves.
 const SWEEP_ROWS: i64 = 1_000;
 /// Attempts to change an epoch when another transaction conflicts.
 const CONFLICT_TRIES: u32 = 3;
-
-/// The node and epoch under which money moves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeEpoch {
-    pub node: NodeId,
-    pub epoch: i64,
-}
 
 /// An open hold whose node epoch ended.
 struct Orphan {
@@ -158,6 +153,9 @@ pub async fn sweep(
     let mut swept: u64 = 0;
     // A node that cannot be swept now must not delay the others; its error is returned at the end.
     let mut failed = usage_report::sum_up(database).await.err();
+    if let Err(error) = move_long(database, sweeper).await {
+        failed = Some(error);
+    }
     for node in dead_nodes(database, dead_after).await? {
         match end_epoch(database, &node, dead_after).await {
             Ok(voided) => swept = swept.saturating_add(voided),
@@ -173,6 +171,17 @@ pub async fn sweep(
             return failed.map_or(Ok(swept), Err);
         }
     }
+}
+
+/// Packed holds that are open for long become rows.
+async fn move_long(database: &Database, node_epoch: &NodeEpoch) -> Result<(), DbError> {
+    let mut tx = database.begin().await?;
+    let moved = match check_epoch(&mut tx, node_epoch).await {
+        Ok(()) => packed::move_long(&mut tx, node_epoch).await.map(|_| ()),
+        Err(BatchError::StaleEpoch) => Ok(()),
+        Err(BatchError::Db(error)) => Err(error),
+    };
+    tx.finish(moved).await
 }
 
 async fn end_epoch(
@@ -245,7 +254,12 @@ async fn lock_orphaned(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<(), DbErro
     .bind(node_epoch.epoch)
     .fetch_all(&mut **tx)
     .await?;
-    let accounts = accounts.into_iter().map(AccountId::new).collect();
+    let orphans = packed::orphans(tx, node_epoch, i32::MAX).await?;
+    let accounts = accounts
+        .into_iter()
+        .map(AccountId::new)
+        .chain(orphans.iter().map(|orphan| orphan.account))
+        .collect();
     lock_accounts(tx, accounts).await.map(|_| ())
 }
 
@@ -269,7 +283,7 @@ async fn next_epoch(tx: &mut Tx, node: &NodeId, before: i64) -> Result<(NodeEpoc
         .execute(&mut **tx)
         .await?;
     lock_orphaned(tx, &node_epoch).await?;
-    let mut voided: u64 = 0;
+    let mut voided = void_packed(tx, &node_epoch).await?;
     loop {
         let rows = sqlx::query(
             "SELECT request_id, account_id FROM ledger.hold
@@ -291,6 +305,21 @@ async fn next_epoch(tx: &mut Tx, node: &NodeId, before: i64) -> Result<(NodeEpoc
         voided = voided.saturating_add(now);
         if now == 0 {
             return Ok((node_epoch, voided));
+        }
+    }
+}
+
+/// Voids the packed holds of a node's earlier epochs.
+async fn void_packed(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<u64, DbError> {
+    let most = i32::try_from(SWEEP_ROWS).unwrap_or(i32::MAX);
+    let mut voided: u64 = 0;
+    loop {
+        let orphans = packed::orphans(tx, node_epoch, most).await?;
+        let now = packed::void(tx, node_epoch, &orphans).await?;
+        voided = voided.saturating_add(now);
+        if now == 0 {
+            packed::mark_swept(tx, node_epoch).await?;
+            return Ok(voided);
         }
     }
 }
@@ -373,8 +402,9 @@ async fn dead_nodes(database: &Database, dead_after: Duration) -> Result<Vec<Nod
     let rows = sqlx::query(
         "SELECT n.name FROM ledger.node AS n
          WHERE n.heartbeat_at < app.now() - $1::bigint * interval '1 millisecond'
-             AND EXISTS (SELECT FROM ledger.hold AS h
-                 WHERE h.node = n.name AND h.state = 'open' AND h.owner <> 'task')
+             AND (EXISTS (SELECT FROM ledger.hold AS h
+                     WHERE h.node = n.name AND h.state = 'open' AND h.owner <> 'task')
+                 OR EXISTS (SELECT FROM ledger.open_packed_holds(n.name, n.epoch + 1, 1)))
          ORDER BY n.name",
     )
     .bind(millis(dead_after))

@@ -117,6 +117,22 @@ impl Notifications {
     }
 }
 
+/// Writes the events of a packed batch.
+pub(crate) async fn write_events(
+    tx: &mut Tx,
+    crossed: &[(AccountId, bool)],
+    reached: &BTreeSet<BudgetWindowId>,
+) -> Result<(), DbError> {
+    let mut events = Vec::new();
+    if !crossed.is_empty() {
+        events.extend(update_low_balance(tx, crossed).await?);
+    }
+    if !reached.is_empty() {
+        events.extend(mark_reached(tx, reached).await?);
+    }
+    events::append(tx, &events).await
+}
+
 fn refund_event(back: Refunded) -> NewEvent {
     NewEvent {
         id: back.event,

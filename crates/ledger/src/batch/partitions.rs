@@ -31,6 +31,16 @@ impl Day {
         format!("{year:04}{:02}{day:02}", u8::from(month))
     }
 
+    /// The name of the function that applies a batch of this day.
+    pub(crate) fn apply(self) -> String {
+        format!("ledger.apply_{}", self.suffix())
+    }
+
+    /// A day as PostgreSQL has it.
+    pub(crate) const fn of_date(date: Date) -> Self {
+        Self(date)
+    }
+
     /// A statement with the names of tables in braces, as `{hold}`, replaced by the day's tables.
     pub(crate) fn tables(self, statement: &str) -> sqlx::AssertSqlSafe<String> {
         let suffix = self.suffix();

@@ -13,8 +13,8 @@ use super::notifications::Notifications;
 use super::partitions::by_day;
 use crate::admission::{BatchState, BudgetWindowId, Rejection, WalletSplit, money};
 use crate::columns::{each, request_of};
+use crate::node_epoch::NodeEpoch;
 use crate::operations::{Answer, Idempotency, Op, Reserve, ReserveAnswer};
-use crate::recovery::NodeEpoch;
 
 /// Writes a hold for every reservation that is covered.
 pub(super) async fn reserve(

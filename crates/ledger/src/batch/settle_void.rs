@@ -12,8 +12,8 @@ use super::partitions::by_day;
 use super::refund::insert_write_offs;
 use crate::admission::{BudgetWindowId, money};
 use crate::columns::{PeriodBoundary, account_of, column, each, request_of};
+use crate::node_epoch::NodeEpoch;
 use crate::operations::{Answer, Detail, Op, SettleAnswer, Unpaid, WriteOff, WriteOffReason};
-use crate::recovery::NodeEpoch;
 
 /// The resolution of one hold.
 pub(crate) struct Resolution<'a> {

@@ -1,4 +1,7 @@
-//! One lane: takes the queued operations, applies them in one transaction, answers, and repeats.
+//! One lane: takes the queued operations, applies them, answers, and repeats. Operations on packed holds
+//! are one statement for each day of their ids; all others are one transaction.
+
+mod packed_commit;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +13,10 @@ use trunkline_db::{Database, DbError, Session, Tx};
 use super::compensation::{CompensationQueue, moved};
 use super::{Counters, LedgerError};
 use crate::batch::{BatchError, refund_in, run_in};
+use crate::node_epoch::NodeEpoch;
 use crate::operations::{Answer, OnCallerGone, Op};
-use crate::recovery::NodeEpoch;
+use crate::packed::{self, Applied, PackedHolds};
+use packed_commit::{Batch, Way, route};
 
 /// Backoff before the database is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -30,6 +35,8 @@ pub(super) struct Job {
 }
 
 pub(super) struct Lane {
+    /// Its number among the node's lanes.
+    pub(super) number: usize,
     pub(super) database: Database,
     pub(super) node_epoch: NodeEpoch,
     pub(super) max_batch: usize,
@@ -53,6 +60,7 @@ impl Lane {
     pub(super) async fn run(self, mut queue: mpsc::Receiver<Job>) {
         let mut compensations = CompensationQueue::default();
         let mut connection = LaneConnection::default();
+        let mut packed = PackedHolds::new(self.number);
         let mut first = self.connect(&mut connection, &mut queue).await;
         loop {
             let mut jobs = compensations.next(self.max_batch);
@@ -70,7 +78,7 @@ impl Lane {
                 }
             }
             if self
-                .submit(jobs, &mut connection, &mut compensations)
+                .submit(jobs, &mut connection, &mut packed, &mut compensations)
                 .await
                 .is_err()
             {
@@ -104,50 +112,81 @@ impl Lane {
         &self,
         jobs: Vec<Job>,
         connection: &mut LaneConnection,
+        packed: &mut PackedHolds,
         compensations: &mut CompensationQueue,
     ) -> Result<(), BatchError> {
-        let mut batches = vec![jobs];
-        while let Some(jobs) = batches.pop() {
+        let mut batches = vec![Batch {
+            way: Way::Unrouted,
+            jobs,
+        }];
+        while let Some(Batch { mut way, jobs }) = batches.pop() {
             let jobs = forget_expired(jobs, compensations);
             if jobs.is_empty() {
                 continue;
             }
-            match self.commit(&jobs, connection).await {
-                Ok(answers) => {
+            let committed = match way {
+                Way::Unrouted => {
+                    batches.extend(route(jobs, packed, compensations));
+                    continue;
+                }
+                Way::Rows => {
+                    let answers = self.commit(&jobs, connection).await;
+                    answers.map(|answers| answers.into_iter().map(Applied::Answer).collect())
+                }
+                Way::Packed(day, seq) => {
+                    let seq = seq.unwrap_or_else(|| packed.next_seq());
+                    way = Way::Packed(day, Some(seq));
+                    self.commit_packed(&jobs, day, seq, connection, packed)
+                        .await
+                }
+            };
+            match committed {
+                Ok(applied) => {
                     self.counts.committed(jobs.len());
-                    answer(jobs, answers, compensations);
+                    batches.extend(answer(jobs, applied, compensations));
                 }
                 Err(BatchError::StaleEpoch) => {
-                    batches.push(jobs);
-                    for job in batches.into_iter().flatten() {
+                    batches.push(Batch { way, jobs });
+                    for job in batches.into_iter().flat_map(|batch| batch.jobs) {
                         job.retire(compensations);
                     }
                     return Err(BatchError::StaleEpoch);
                 }
-                Err(BatchError::Db(error)) => batches.extend(self.after(error, jobs).await),
+                Err(BatchError::Db(error)) => {
+                    batches.extend(self.after(error, Batch { way, jobs }).await);
+                }
             }
         }
         Ok(())
     }
 
     /// What to do with a batch that was not committed: retry it, or isolate the refused operation.
-    async fn after(&self, error: DbError, mut jobs: Vec<Job>) -> Vec<Vec<Job>> {
+    async fn after(&self, error: DbError, batch: Batch) -> Vec<Batch> {
+        let Batch { way, mut jobs } = batch;
         match error {
             DbError::Unavailable(_) | DbError::Conflict(_) | DbError::UnknownCommit(_) => {
                 if matches!(error, DbError::UnknownCommit(_)) {
                     self.counts.retried();
                     jobs.iter_mut().for_each(Job::mark_unsure);
                 }
+                // What may have happened, now or at an earlier attempt, keeps its sequence.
+                let way = way.repeated(jobs.iter().any(|job| job.unsure));
                 // A conflict has already cost a wait (a lock, a deadlock), so it is retried only
                 // after callers that gave up are dropped: one locked account must not block its
                 // lane longer.
                 self.wait_for_database().await;
-                vec![jobs]
+                vec![Batch { way, jobs }]
             }
-            DbError::Refused { .. } | DbError::Bug(_) if jobs.len() > 1 => {
+            // A batch that was applied is answered, never refused: this one was not. Only one that is
+            // not the first under its sequence is neither, and must not be applied under another.
+            DbError::Refused { .. } | DbError::Bug(_)
+                if jobs.len() > 1 && !packed::is_other_batch(&error) =>
+            {
+                let way = way.repeated(false);
                 let second = jobs.split_off(jobs.len().div_euclid(2));
                 // The last is applied first.
-                vec![second, jobs]
+                let half = |jobs| Batch { way, jobs };
+                vec![half(second), half(jobs)]
             }
             DbError::Refused { .. } | DbError::Bug(_) => {
                 let text = error.to_string();
@@ -229,6 +268,16 @@ impl LaneConnection {
             None => {
                 self.since = Some(Instant::now());
                 database.begin().await
+            }
+        }
+    }
+
+    async fn session(&mut self, database: &Database) -> Result<Session, DbError> {
+        match self.session.take() {
+            Some(session) => Ok(session),
+            None => {
+                self.since = Some(Instant::now());
+                database.session().await
             }
         }
     }
@@ -319,9 +368,19 @@ fn forget_expired(jobs: Vec<Job>, compensations: &mut CompensationQueue) -> Vec<
     waiting
 }
 
-/// Answers the callers; compensates operations whose callers stopped waiting.
-fn answer(jobs: Vec<Job>, answers: Vec<Answer>, compensations: &mut CompensationQueue) {
-    for (job, answer) in jobs.into_iter().zip(answers) {
+/// Answers the callers; compensates operations whose callers stopped waiting. Returns what is to be
+/// routed a second time.
+fn answer(
+    jobs: Vec<Job>,
+    applied: Vec<Applied>,
+    compensations: &mut CompensationQueue,
+) -> Option<Batch> {
+    let mut rerouted = Vec::new();
+    for (job, applied) in jobs.into_iter().zip(applied) {
+        let Applied::Answer(answer) = applied else {
+            rerouted.push(job);
+            continue;
+        };
         let Some(reply) = job.reply else { continue };
         if let Err(unheard) = reply.send(Ok(answer))
             && moved(&unheard, job.unsure)
@@ -329,6 +388,10 @@ fn answer(jobs: Vec<Job>, answers: Vec<Answer>, compensations: &mut Compensation
             compensations.compensate(&job.op);
         }
     }
+    (!rerouted.is_empty()).then_some(Batch {
+        way: Way::Unrouted,
+        jobs: rerouted,
+    })
 }
 
 /// Answers every further operation with `StaleEpoch` after this process was replaced.
@@ -339,9 +402,11 @@ async fn refuse_all(mut queue: mpsc::Receiver<Job>) {
 }
 
 fn silent() -> DbError {
-    DbError::from(sqlx::Error::Io(std::io::Error::other(
-        "no answer to a statement",
-    )))
+    DbError::from(no_answer())
+}
+
+fn no_answer() -> sqlx::Error {
+    sqlx::Error::Io(std::io::Error::other("no answer to a statement"))
 }
 
 #[cfg(test)]

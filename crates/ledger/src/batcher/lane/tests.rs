@@ -144,7 +144,8 @@ fn an_uncertain_operation_is_kept_and_compensated_once_it_is_known() {
         drop(caller);
         let still = forget_expired(vec![job], &mut compensations);
         assert_eq!((still.len(), words(&mut compensations)), (1, vec![]));
-        answer(still, vec![answered], &mut compensations);
+        let rerouted = answer(still, vec![Applied::Answer(answered)], &mut compensations);
+        assert!(rerouted.is_none());
         assert_eq!(words(&mut compensations), undone);
     }
 }
@@ -185,6 +186,7 @@ async fn an_absent_database_is_retried_with_backoff_up_to_the_deadline() {
     // A closed pool says no at once, so all the time that passes is pauses.
     database.close().await.unwrap();
     let lane = Lane {
+        number: 0,
         database,
         node_epoch: NodeEpoch {
             node: NodeId::new("n1").unwrap(),

@@ -1,0 +1,137 @@
+//! What a lane remembers of payers and terms. Both may be old: a reservation with an old revision of
+//! its account is answered so, and terms are never changed.
+
+use std::collections::{BTreeSet, HashMap};
+
+use sqlx::{PgConnection, Row as _};
+
+use crate::operations::{Op, Reserve};
+
+/// Accounts that are remembered at most; then all are read anew.
+const MAX_ACCOUNTS: usize = 100_000;
+
+/// The budgets that an account's keys count in, as of one revision of the account.
+#[derive(Debug, Default)]
+struct AccountBudgets {
+    revision: i64,
+    /// By key (0 without one); none for a key that is not of the account.
+    of_key: HashMap<i64, Option<Vec<i64>>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Payers(HashMap<i64, AccountBudgets>);
+
+/// Numbers of what calls are made under.
+#[derive(Debug, Default)]
+pub(super) struct Terms(HashMap<Term, i32>);
+
+type Term = (String, String, String, [u8; 32]);
+
+// === impl Payers ===
+
+impl Payers {
+    /// The budgets of a reservation; none if its account or key is not known.
+    pub(super) fn budgets(&self, reserve: &Reserve) -> Option<&[i64]> {
+        let account = self.0.get(&reserve.account.number())?;
+        account.of_key.get(&key_of(reserve))?.as_deref()
+    }
+
+    pub(super) fn revision(&self, account: i64) -> i64 {
+        self.0.get(&account).map_or(-1, |budgets| budgets.revision)
+    }
+
+    /// The account changed.
+    pub(super) fn forget(&mut self, account: i64) {
+        self.0.remove(&account);
+    }
+
+    /// Reads those payers of a batch that are not known.
+    pub(super) async fn load(
+        &mut self,
+        connection: &mut PgConnection,
+        ops: &[&Op],
+    ) -> Result<(), sqlx::Error> {
+        if self.0.len() > MAX_ACCOUNTS {
+            self.0.clear();
+        }
+        let missing: BTreeSet<(i64, i64)> = reserves(ops)
+            .map(|reserve| (reserve.account.number(), key_of(reserve)))
+            .filter(|(account, key)| {
+                let known = self.0.get(account);
+                !known.is_some_and(|known| known.of_key.contains_key(key))
+            })
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let (accounts, keys): (Vec<i64>, Vec<i64>) = missing.into_iter().unzip();
+        let rows = sqlx::query(include_str!("../sql/read_payers.sql"))
+            .bind(accounts)
+            .bind(keys)
+            .fetch_all(connection)
+            .await?;
+        for row in &rows {
+            let revision: i64 = row.try_get("revision")?;
+            let account = self.0.entry(row.try_get("account_id")?).or_default();
+            if account.revision != revision {
+                account.of_key.clear();
+                account.revision = revision;
+            }
+            account
+                .of_key
+                .insert(row.try_get("key_id")?, row.try_get("budgets")?);
+        }
+        Ok(())
+    }
+}
+
+// === impl Terms ===
+
+impl Terms {
+    pub(super) fn number(&self, reserve: &Reserve) -> i32 {
+        self.0.get(&term_of(reserve)).copied().unwrap_or(0)
+    }
+
+    /// Reads or writes those terms of a batch that are not known.
+    pub(super) async fn load(
+        &mut self,
+        connection: &mut PgConnection,
+        ops: &[&Op],
+    ) -> Result<(), sqlx::Error> {
+        let missing: BTreeSet<Term> = reserves(ops)
+            .map(term_of)
+            .filter(|term| !self.0.contains_key(term))
+            .collect();
+        for term in missing {
+            let id: i32 = sqlx::query_scalar(include_str!("../sql/number_terms.sql"))
+                .bind(&term.0)
+                .bind(&term.1)
+                .bind(&term.2)
+                .bind(term.3.as_slice())
+                .fetch_one(&mut *connection)
+                .await?;
+            self.0.insert(term, id);
+        }
+        Ok(())
+    }
+}
+
+fn reserves<'a>(ops: &'a [&'a Op]) -> impl Iterator<Item = &'a Reserve> {
+    ops.iter().filter_map(|op| match op {
+        Op::Reserve(reserve) => Some(reserve.as_ref()),
+        Op::Extend(_) | Op::Settle(_) | Op::Void(_) | Op::Refund(_) | Op::WriteOff(_) => None,
+    })
+}
+
+fn key_of(reserve: &Reserve) -> i64 {
+    reserve.key.map_or(0, |key| key.number())
+}
+
+fn term_of(reserve: &Reserve) -> Term {
+    (
+        reserve.model.clone(),
+        reserve.endpoint.clone(),
+        reserve.group.clone(),
+        reserve.price_version,
+    )
+}

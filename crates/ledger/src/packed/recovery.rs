@@ -1,0 +1,145 @@
+//! Packed holds of epochs that ended, and those that are open for long.
+
+use std::collections::BTreeMap;
+
+use time::Date;
+use trunkline_db::{DbError, Tx};
+use trunkline_types::{AccountId, RequestId};
+
+use super::arguments::{Arguments, End, Header};
+use super::{PackedHold, answers};
+use crate::batch::partitions::Day;
+use crate::batch::refund::insert_write_offs;
+use crate::columns::{account_of, column, request_of};
+use crate::node_epoch::NodeEpoch;
+use crate::operations::{Detail, Outcome, WriteOff, WriteOffReason};
+
+/// The lane of recoveries: no lane of calls has it.
+const LANE: i16 = -1;
+/// Batches of a lane that one sweep looks through.
+const BATCHES_AT_ONCE: i32 = 20_000;
+
+/// An open packed hold of an epoch that ended.
+pub(crate) struct Orphan {
+    request: RequestId,
+    pub(crate) account: AccountId,
+    hold: PackedHold,
+}
+
+/// Open packed holds of a node's earlier epochs.
+pub(crate) async fn orphans(
+    tx: &mut Tx,
+    node_epoch: &NodeEpoch,
+    most: i32,
+) -> Result<Vec<Orphan>, DbError> {
+    let rows = sqlx::query("SELECT * FROM ledger.open_packed_holds($1, $2, $3)")
+        .bind(node_epoch.node.as_str())
+        .bind(node_epoch.epoch)
+        .bind(most)
+        .fetch_all(&mut **tx)
+        .await?;
+    let orphan = |row| {
+        let account = account_of(row)?;
+        Ok(Orphan {
+            request: request_of(row)?,
+            account,
+            hold: PackedHold {
+                account,
+                day: Day::of_date(column::<Date>(row, "day")?),
+                epoch_id: column(row, "epoch_id")?,
+                lane: column(row, "lane")?,
+                seq: column(row, "seq")?,
+                position: column(row, "position")?,
+                paid: 0,
+                trial: 0,
+            },
+        })
+    };
+    rows.iter().map(orphan).collect()
+}
+
+/// Voids orphans, whose accounts are locked, and writes the loss off: the upstream may bill the work.
+pub(crate) async fn void(
+    tx: &mut Tx,
+    node_epoch: &NodeEpoch,
+    orphans: &[Orphan],
+) -> Result<u64, DbError> {
+    let detail = Detail::nothing(Outcome::Interrupted);
+    let mut days: BTreeMap<Day, Vec<&Orphan>> = BTreeMap::new();
+    for orphan in orphans {
+        days.entry(orphan.hold.day).or_default().push(orphan);
+    }
+    let mut losses: Vec<WriteOff> = Vec::new();
+    for (day, orphans) in days {
+        let ends = orphans
+            .iter()
+            .map(|orphan| End {
+                request: orphan.request,
+                account: orphan.account,
+                hold: &orphan.hold,
+                amount: 0,
+                unpaid: None,
+                detail: &detail,
+            })
+            .collect();
+        let header = Header {
+            node_epoch,
+            lane: LANE,
+            seq: sequence(tx).await?,
+            of_any_epoch: true,
+            // A void fills no budget and changes no posted balance, so there are no events.
+            may_notify: false,
+        };
+        let arguments = Arguments::of_ends(ends);
+        let row = arguments.call(tx, day, &header).await?;
+        let voided = answers::ended(&row)?;
+        for (orphan, _) in orphans.iter().zip(voided).filter(|(_, voided)| *voided) {
+            losses.push(WriteOff {
+                request: orphan.request,
+                account: orphan.account,
+                reason: WriteOffReason::Crash,
+                sale: None,
+                cost: None,
+            });
+        }
+    }
+    insert_write_offs(tx, &losses.iter().collect::<Vec<_>>()).await?;
+    Ok(u64::try_from(losses.len()).unwrap_or(u64::MAX))
+}
+
+/// Nothing of a node's earlier epochs is open any more.
+pub(crate) async fn mark_swept(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<(), DbError> {
+    sqlx::query(
+        "UPDATE ledger.node_epoch SET swept_at = app.now()
+         WHERE node = $1 AND epoch < $2 AND swept_at IS NULL",
+    )
+    .bind(node_epoch.node.as_str())
+    .bind(node_epoch.epoch)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+/// Moves packed holds of this epoch that are open for ten minutes to rows, where their deadline is
+/// looked after, and advances the watermarks.
+pub(crate) async fn move_long(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<i64, DbError> {
+    let moved: Option<i64> = sqlx::query_scalar(
+        "SELECT sum(ledger.move_long_holds(e.node, e.epoch, w.lane, interval '10 minutes', $3))
+         FROM ledger.node_epoch AS e JOIN ledger.hold_watermark AS w ON w.epoch_id = e.id
+         WHERE e.node = $1 AND e.epoch = $2 AND w.lane >= 0",
+    )
+    .bind(node_epoch.node.as_str())
+    .bind(node_epoch.epoch)
+    .bind(BATCHES_AT_ONCE)
+    .fetch_one(&mut **tx)
+    .await?;
+    Ok(moved.unwrap_or(0))
+}
+
+/// Recoveries are rare; their batches are numbered by the clock.
+async fn sequence(tx: &mut Tx) -> Result<i64, DbError> {
+    let micros = sqlx::query_scalar(
+        "SELECT (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::bigint",
+    );
+    Ok(micros.fetch_one(&mut **tx).await?)
+}
