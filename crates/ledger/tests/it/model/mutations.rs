@@ -26,7 +26,10 @@ pub(crate) enum Mutation {
     SweepTasks,
     SweepInAnOldName,
     ForgetOverrun,
+    ReleaseAnUnwrittenHold,
+    ExtendAfterTheEnd,
     // In the lane of a node.
+    RepeatWithOthers,
     AnswerBeforeCommit,
     ForgetUnknownCommit,
     ForgetTheHeardSettle,
@@ -46,7 +49,7 @@ pub(crate) enum Mutation {
 }
 
 /// Mistakes in the words, the lanes and the recovery.
-pub(crate) const OF_THE_PROTOCOL: [Mutation; 27] = [
+pub(crate) const OF_THE_PROTOCOL: [Mutation; 30] = [
     Mutation::SkipBalanceMove,
     Mutation::SettleTwice,
     Mutation::ChargeAboveHold,
@@ -68,6 +71,9 @@ pub(crate) const OF_THE_PROTOCOL: [Mutation; 27] = [
     Mutation::SweepTasks,
     Mutation::SweepInAnOldName,
     Mutation::ForgetOverrun,
+    Mutation::ReleaseAnUnwrittenHold,
+    Mutation::ExtendAfterTheEnd,
+    Mutation::RepeatWithOthers,
     Mutation::AnswerBeforeCommit,
     Mutation::ForgetUnknownCommit,
     Mutation::ForgetTheHeardSettle,

@@ -226,8 +226,10 @@ pub(crate) enum Answer {
 }
 
 /// Words for one transaction.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Batch {
+    /// Its number on the lane: a batch whose outcome is unknown is repeated under it.
+    pub(crate) seq: Option<u32>,
     words: [Option<CallOperation>; BATCH],
     count: usize,
 }
@@ -286,6 +288,7 @@ impl Batch {
 
     pub(crate) fn new(words: impl Iterator<Item = CallOperation>) -> Self {
         let mut batch = Self {
+            seq: None,
             words: [None; BATCH],
             count: 0,
         };
