@@ -31,6 +31,10 @@ mod money_events;
 #[cfg(test)]
 mod operations;
 #[cfg(test)]
+mod packed;
+#[cfg(test)]
+mod packed_calls;
+#[cfg(test)]
 mod recovery;
 #[cfg(test)]
 mod retention;

@@ -138,7 +138,7 @@ pub(crate) fn reserve(request: RequestId, account: AccountId, nanos: i64) -> Res
         endpoint: "chat".to_owned(),
         group: "default".to_owned(),
         price_version: PRICES,
-        lifetime: Duration::from_secs(600),
+        lifetime: Duration::from_secs(3_600),
         capacity: None,
         idempotency: None,
     }

@@ -192,6 +192,11 @@ impl Scene {
         };
         let call = self.hold(ledger, "placed", plain, 5, placed).await;
         charge(ledger, call, plain, 5).await;
+        let packed = |reserve: &mut Reserve| reserve.lifetime = Duration::from_secs(3_600);
+        let call = self.hold(ledger, "packed", plain, 6, packed).await;
+        charge(ledger, call, plain, 4).await;
+        let call = self.hold(ledger, "packed open", plain, 3, packed).await;
+        ledger.extend(extend(call, plain, 5)).await.unwrap();
     }
 
     async fn hold(
@@ -204,7 +209,8 @@ impl Scene {
     ) -> RequestId {
         let call = request();
         let mut reserve_op = reserve(call, account, nanos);
-        reserve_op.lifetime = Duration::from_secs(3_600);
+        // Short enough to be a row, which a statement can corrupt.
+        reserve_op.lifetime = Duration::from_secs(800);
         change(&mut reserve_op);
         let answer = ledger.reserve(reserve_op).await;
         assert!(

@@ -55,7 +55,10 @@ async fn buffers(connection: &mut PgConnection, statement: String) -> i64 {
 /// The ledger's own settlement of one open call, and two questions that customers ask.
 async fn touched(superuser: &mut PgConnection, ledger: &Ledger, account: AccountId) -> Touched {
     let call = RequestId::new(SystemClock.now(), random_bytes());
-    ledger.reserve(reserve(call, account, 2)).await.unwrap();
+    let mut row = reserve(call, account, 2);
+    // A row, which this statement settles.
+    row.lifetime = std::time::Duration::from_secs(600);
+    ledger.reserve(row).await.unwrap();
     let day: String =
         sqlx::query_scalar("SELECT to_char(app.now() AT TIME ZONE 'UTC', 'YYYYMMDD')")
             .fetch_one(&mut *superuser)

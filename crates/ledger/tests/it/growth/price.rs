@@ -163,7 +163,7 @@ async fn every_index_of_calls_costs_a_settlement_something() {
     for round in 0..ROUNDS {
         for (place, (name, expected)) in SETS.iter().enumerate() {
             let mut text = "DROP INDEX IF EXISTS ledger.usage_of_key, ledger.usage_of_model,
-                ledger.usage_failed_or_expensive; TRUNCATE ledger.usage, ledger.hold, ledger.transfer;"
+                ledger.usage_failed_or_expensive; TRUNCATE ledger.usage, ledger.hold, ledger.hold_batch, ledger.hold_extension, ledger.transfer;"
                 .to_owned();
             for (_, statement) in made
                 .iter()

@@ -1,0 +1,61 @@
+//! Packed holds that are not what they should be.
+
+use super::scene::detects;
+
+#[tokio::test]
+async fn a_settlement_of_a_hold_that_was_never_written_is_found() {
+    detects(
+        "UPDATE ledger.usage SET hold_seq = 999 WHERE request_id = scene.id('packed')",
+        &[
+            "held_is_not_its_holds",
+            "usage_is_not_its_packed_hold",
+            "hold_and_usage_disagree",
+        ],
+    )
+    .await;
+    detects(
+        "UPDATE ledger.usage SET held_paid = held_paid + 1 WHERE request_id = scene.id('packed')",
+        &["usage_is_not_its_packed_hold"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_batch_that_was_written_a_second_time_is_found() {
+    detects(
+        "INSERT INTO ledger.hold_batch
+         SELECT r.* FROM ledger.hold_batch AS b, LATERAL jsonb_populate_record(b, jsonb_build_object(
+             'day', b.day + 1)) AS r
+         WHERE scene.id('packed open') = ANY (b.request_ids)",
+        &[
+            "batch_written_twice",
+            "extension_out_of_place",
+            "held_is_not_its_holds",
+            "request_held_twice",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_open_hold_below_the_watermark_is_found() {
+    detects(
+        "UPDATE ledger.hold_watermark SET seq = 1000000",
+        &["packed_hold_below_watermark"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_extension_of_another_hold_or_of_no_batch_is_found() {
+    detects(
+        "UPDATE ledger.hold_extension SET batch_seq = 999",
+        &["extension_out_of_place"],
+    )
+    .await;
+    detects(
+        "UPDATE ledger.hold_extension SET position = 99",
+        &["extension_out_of_place", "held_is_not_its_holds"],
+    )
+    .await;
+}
