@@ -83,7 +83,8 @@ async fn a_hold_that_is_resolved_twice_is_found() {
 #[tokio::test]
 async fn a_charge_above_its_hold_is_found() {
     detects(
-        "UPDATE ledger.usage SET paid = 51 WHERE request_id = scene.id('charged');
+        "ALTER TABLE ledger.usage DROP CONSTRAINT usage_within_its_hold;
+         UPDATE ledger.usage SET paid = 51 WHERE request_id = scene.id('charged');
          UPDATE ledger.account SET paid_posted = paid_posted - 6 WHERE id = 1001",
         &["charge_above_hold"],
     )
