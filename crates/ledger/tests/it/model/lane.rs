@@ -29,9 +29,6 @@ pub(crate) struct Lane {
     /// The batch is on the wire, under this number.
     sent: Option<u32>,
     last_number: u32,
-    /// Of the batch under way, kept while its outcome is unknown.
-    seq: Option<u32>,
-    last_seq: u32,
     wrong: Option<Mutation>,
 }
 
@@ -68,15 +65,6 @@ impl Lane {
             self.gather(most.min(BATCH));
             self.forget_expired();
         }
-        let repeats = self.seq.is_some();
-        if repeats && self.wrong == Some(Mutation::RepeatWithOthers) {
-            let free = most.min(BATCH).saturating_sub(self.under_way.len());
-            self.gather_more(free);
-        }
-        if !repeats {
-            self.last_seq += 1;
-            self.seq = Some(self.last_seq);
-        }
         self.last_number += 1;
         self.sent = Some(self.last_number);
         Some((self.last_number, self.batch()))
@@ -91,11 +79,7 @@ impl Lane {
             unknown: false,
         });
         self.under_way.extend(own_jobs);
-        self.gather_more(most - own);
-    }
-
-    fn gather_more(&mut self, most: usize) {
-        let rest = most.min(self.queue.len());
+        let rest = (most - own).min(self.queue.len());
         self.under_way.extend(self.queue.drain(..rest));
     }
 
@@ -122,9 +106,7 @@ impl Lane {
     }
 
     fn batch(&self) -> Batch {
-        let mut batch = Batch::new(self.under_way.iter().map(|job| job.submitted));
-        batch.seq = self.seq;
-        batch
+        Batch::new(self.under_way.iter().map(|job| job.submitted))
     }
 
     /// True if this is the batch that is waited for.
@@ -148,10 +130,6 @@ impl Lane {
     /// The database was away: the batch surely did not happen.
     pub(crate) fn not_said(&mut self) {
         self.sent = None;
-        // What may have happened before keeps its number.
-        if !self.under_way.iter().any(|job| job.unknown) {
-            self.seq = None;
-        }
     }
 
     /// The batch was answered: returns its jobs, whose waiters must be told. What was done for those
@@ -170,7 +148,6 @@ impl Lane {
             }
         }
         self.under_way.clear();
-        self.seq = None;
         answered
     }
 
@@ -253,7 +230,6 @@ impl Lane {
         self.take_backs.clear();
         self.under_way.clear();
         self.sent = None;
-        self.seq = None;
     }
 
     pub(crate) fn is_quiet(&self) -> bool {

@@ -26,10 +26,7 @@ pub(crate) enum Mutation {
     SweepTasks,
     SweepInAnOldName,
     ForgetOverrun,
-    ReleaseAnUnwrittenHold,
-    ExtendAfterTheEnd,
     // In the lane of a node.
-    RepeatWithOthers,
     AnswerBeforeCommit,
     ForgetUnknownCommit,
     ForgetTheHeardSettle,
@@ -49,7 +46,7 @@ pub(crate) enum Mutation {
 }
 
 /// Mistakes in the words, the lanes and the recovery.
-pub(crate) const OF_THE_PROTOCOL: [Mutation; 30] = [
+pub(crate) const OF_THE_PROTOCOL: [Mutation; 27] = [
     Mutation::SkipBalanceMove,
     Mutation::SettleTwice,
     Mutation::ChargeAboveHold,
@@ -71,9 +68,6 @@ pub(crate) const OF_THE_PROTOCOL: [Mutation; 30] = [
     Mutation::SweepTasks,
     Mutation::SweepInAnOldName,
     Mutation::ForgetOverrun,
-    Mutation::ReleaseAnUnwrittenHold,
-    Mutation::ExtendAfterTheEnd,
-    Mutation::RepeatWithOthers,
     Mutation::AnswerBeforeCommit,
     Mutation::ForgetUnknownCommit,
     Mutation::ForgetTheHeardSettle,

@@ -4,7 +4,6 @@
 //!
 //! It must not know nodes, messages or chance: a transaction is a function of the tables.
 
-mod batches;
 mod leases;
 mod recovery;
 
@@ -58,8 +57,6 @@ pub(crate) struct Store {
     pub(crate) nodes: [NodeRow; NODES],
     pub(crate) lives: Vec<Life>,
     pub(crate) leases: Vec<Lease>,
-    /// Batches that were applied, with their answers.
-    pub(crate) batches: Vec<(NodeEpoch, Batch, Answers)>,
     /// What a transaction saw and should never see.
     pub(crate) alarm: Option<&'static str>,
 }
@@ -90,7 +87,6 @@ impl Store {
             }; NODES],
             lives: Vec::with_capacity(4 * NODES),
             leases: Vec::new(),
-            batches: Vec::new(),
             alarm: None,
         }
     }
@@ -120,9 +116,6 @@ impl Store {
     /// One transaction: all words or none, each kind in its turn.
     pub(crate) fn run(&mut self, author: NodeEpoch, batch: &Batch) -> Result<Answers, Stale> {
         self.check_author(author)?;
-        if let Some(answers) = self.applied_before(author, batch) {
-            return Ok(answers);
-        }
         self.serial += 1;
         let mut answers = [None; BATCH];
         for turn in 0..Batch::TURNS {
@@ -132,7 +125,6 @@ impl Store {
                 }
             }
         }
-        self.batches.push((author, *batch, answers));
         Ok(answers)
     }
 
@@ -155,13 +147,6 @@ impl Store {
             Word::Extend(total, _) => self.extend(submitted, total),
             Word::Settle(amount) => {
                 self.resolve(author, submitted.call, Verdict::Settled(amount), Whose::Own)
-            }
-            Word::Void(_)
-                if self.holds[submitted.call].is_none()
-                    && self.is(Mutation::ReleaseAnUnwrittenHold) =>
-            {
-                self.release(submitted.account, WalletSplit { paid: 1, trial: 0 });
-                Answer::Done(WalletSplit::default())
             }
             Word::Void(outcome) => {
                 self.resolve(author, submitted.call, Verdict::Voided(outcome), Whose::Own)
@@ -224,8 +209,7 @@ impl Store {
         let Some(hold) = self.holds[submitted.call] else {
             return Answer::NoHold;
         };
-        let ended = hold.state != HoldState::Open && !self.is(Mutation::ExtendAfterTheEnd);
-        if ended || hold.account != submitted.account {
+        if hold.state != HoldState::Open || hold.account != submitted.account {
             return Answer::NoHold;
         }
         let more = total - hold.legs.total();

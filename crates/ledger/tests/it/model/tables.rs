@@ -226,10 +226,8 @@ pub(crate) enum Answer {
 }
 
 /// Words for one transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Batch {
-    /// Its number on the lane: a batch whose outcome is unknown is repeated under it.
-    pub(crate) seq: Option<u32>,
     words: [Option<CallOperation>; BATCH],
     count: usize,
 }
@@ -288,7 +286,6 @@ impl Batch {
 
     pub(crate) fn new(words: impl Iterator<Item = CallOperation>) -> Self {
         let mut batch = Self {
-            seq: None,
             words: [None; BATCH],
             count: 0,
         };
