@@ -536,7 +536,8 @@ BEGIN
                 s_codes[i] := 2;
             ELSE
                 -- Trial money first, and never more of either than is held.
-                amount := CASE WHEN s_outcomes[i] = ANY (charging) THEN greatest(s_amounts[i], 0) ELSE 0 END;
+                -- A failed call with an amount is a mistake, which the table's CHECK refuses.
+                amount := greatest(s_amounts[i], 0);
                 took_trial := least(amount, o_trial[i]);
                 took_paid := least(amount - took_trial, o_paid[i]);
                 s_codes[i] := 0;

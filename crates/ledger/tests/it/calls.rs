@@ -9,7 +9,7 @@ use trunkline_ledger::{
 use trunkline_types::NodeId;
 
 use crate::test_ledger::{
-    TestLedger, detail, done, held, nanos, patient, request, reserve, settle, void,
+    TestLedger, detail, done, held, nanos, patient, request, reserve, reserve_row, settle, void,
 };
 
 #[tokio::test]
@@ -234,7 +234,7 @@ async fn a_commit_with_an_unknown_outcome_is_submitted_again_and_counted() {
     wire.cut_after_commit();
     let call = request();
     assert_eq!(
-        ledger.reserve(reserve(call, account, 10)).await,
+        ledger.reserve(reserve_row(call, account, 10)).await,
         Ok(held(10, 0))
     );
     assert_eq!(wire.strikes(), 1);

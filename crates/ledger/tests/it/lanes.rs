@@ -7,7 +7,7 @@ use trunkline_ledger::{Ledger, LedgerError, LedgerSettings, LedgerTasks, OnCalle
 use trunkline_types::{AccountId, NodeId, RequestId};
 
 use crate::lock_helpers::{LONGEST, begins, in_the_way, transfers, until_blocked, until_wallets};
-use crate::test_ledger::{TestLedger, done, held, patient, request, reserve, settle};
+use crate::test_ledger::{TestLedger, done, held, patient, request, reserve, reserve_row, settle};
 
 const SHORT: Duration = Duration::from_millis(100);
 
@@ -94,7 +94,7 @@ async fn what_an_unknown_commit_did_goes_back_when_its_caller_has_gone() {
     let (ledger, _tasks) = one_lane(data, patient()).await;
     let (dropped, call) = (request(), request());
     let barrier = in_the_way(&harness, account).await;
-    let mut caller = Box::pin(ledger.reserve(reserve(dropped, account, 30)));
+    let mut caller = Box::pin(ledger.reserve(reserve_row(dropped, account, 30)));
     assert!(begins(&mut caller).await, "it waits");
     until_blocked(&harness).await;
     drop(caller);
@@ -106,7 +106,10 @@ async fn what_an_unknown_commit_did_goes_back_when_its_caller_has_gone() {
     until_wallets(&harness, account, [100, 2, 0, 0]).await;
     assert_eq!(outcome(&harness, dropped).await, "cancelled");
 
-    ledger.reserve(reserve(call, account, 10)).await.unwrap();
+    ledger
+        .reserve(reserve_row(call, account, 10))
+        .await
+        .unwrap();
     let barrier = in_the_way(&harness, account).await;
     let mut caller = Box::pin(ledger.settle(settle(call, account, 10)));
     assert!(begins(&mut caller).await, "it waits");
@@ -181,7 +184,7 @@ async fn a_locked_account_keeps_its_lane_only_as_long_as_its_callers_wait() {
     let (locked, free) = (harness.account(100, 0).await, harness.account(100, 0).await);
     let call = request();
     let (calm, _calm_tasks) = one_lane(harness.data.clone(), patient()).await;
-    calm.reserve(reserve(call, free, 10)).await.unwrap();
+    calm.reserve(reserve_row(call, free, 10)).await.unwrap();
     let hasty = PoolSettings {
         lock_timeout: SHORT,
         ..unhurried()

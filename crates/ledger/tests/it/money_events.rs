@@ -7,7 +7,7 @@ use trunkline_ledger::{Op, RefundKind, ReserveAnswer, Shortage, run_in};
 use trunkline_types::{AccountId, Money};
 
 use crate::test_ledger::{
-    TestLedger, extend, nanos, refund, request, reserve, settle, top_up, void,
+    TestLedger, extend, nanos, refund, request, reserve, reserve_row, settle, top_up, void,
 };
 
 /// The topics and bodies of an account's events, in order.
@@ -287,7 +287,10 @@ async fn what_was_rolled_back_was_not_told() {
     mark(&harness, account, Some(50)).await;
     let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
-    ledger.reserve(reserve(call, account, 90)).await.unwrap();
+    ledger
+        .reserve(reserve_row(call, account, 90))
+        .await
+        .unwrap();
     let words = [
         Op::Reserve(Box::new(reserve(request(), account, 10))),
         Op::Settle(Box::new(settle(call, account, 90))),

@@ -9,7 +9,7 @@ use trunkline_ledger::{
 };
 use trunkline_types::{Money, NodeId};
 
-use crate::test_ledger::{TestLedger, patient, request, reserve, settle, void};
+use crate::test_ledger::{TestLedger, patient, request, reserve, reserve_row, settle, void};
 
 const DEAD_AFTER: Duration = Duration::from_secs(120);
 
@@ -112,7 +112,10 @@ async fn a_hold_past_its_deadline_is_nobodys() {
     let account = harness.account(100, 0).await;
     let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
-    ledger.reserve(reserve(call, account, 10)).await.unwrap();
+    ledger
+        .reserve(reserve_row(call, account, 10))
+        .await
+        .unwrap();
     harness.db.shift_clock(599).await;
     assert_eq!(
         sweep(

@@ -144,6 +144,14 @@ pub(crate) fn reserve(request: RequestId, account: AccountId, nanos: i64) -> Res
     }
 }
 
+/// One whose lifetime is too short to be packed: its hold is a row.
+pub(crate) fn reserve_row(request: RequestId, account: AccountId, nanos: i64) -> Reserve {
+    Reserve {
+        lifetime: Duration::from_secs(600),
+        ..reserve(request, account, nanos)
+    }
+}
+
 pub(crate) fn detail(outcome: Outcome) -> Detail {
     Detail {
         units: Units::none().plus(Face::Input, 12).unwrap(),

@@ -82,15 +82,8 @@ impl Lane {
                 connection.keep(session, settings.max_lifetime);
                 Ok(packed.remember(applied))
             }
-            Ok(Err(error)) => {
-                let is_answer = error.as_database_error().is_some();
-                let error = packed::of_commit(error);
-                // A connection that answered is sound.
-                if is_answer && !matches!(error, BatchError::Db(DbError::UnknownCommit(_))) {
-                    connection.keep(session, settings.max_lifetime);
-                }
-                Err(error)
-            }
+            // The connection goes back: waiting for the database needs one of the lanes' few.
+            Ok(Err(error)) => Err(packed::of_commit(error)),
             Err(_) => Err(packed::of_commit(no_answer())),
         }
     }
