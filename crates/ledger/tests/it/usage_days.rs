@@ -15,7 +15,7 @@ use trunkline_types::{
     AccountId, Clock as _, Face, KeyId, Money, RequestId, Side, Timestamp, Units,
 };
 
-use crate::test_ledger::{TestLedger, refund, request, reserve, settle, void};
+use crate::test_ledger::{TestLedger, refund, request, reserve, reserve_row, settle, void};
 
 const BY_ALL: Grouping = Grouping {
     day: true,
@@ -150,8 +150,14 @@ async fn a_batch_that_is_rolled_back_leaves_no_trace_in_the_sums() {
     let account = harness.account(1_000, 0).await;
     let (ledger, _tasks) = harness.ledger("n1").await;
     let (call, charged) = (request(), request());
-    ledger.reserve(reserve(call, account, 10)).await.unwrap();
-    ledger.reserve(reserve(charged, account, 10)).await.unwrap();
+    ledger
+        .reserve(reserve_row(call, account, 10))
+        .await
+        .unwrap();
+    ledger
+        .reserve(reserve_row(charged, account, 10))
+        .await
+        .unwrap();
     ledger.settle(settle(charged, account, 7)).await.unwrap();
     let words = [
         Op::Settle(Box::new(settle(call, account, 10))),
