@@ -139,7 +139,8 @@ ALTER TABLE ledger.usage
 -- The caller names each account, each request and each hold once, accounts and capacities in their order.
 --
 -- Answers to reservations: 0 held, 1 the wallets have too little, 2 a budget has, 3 never topped up, 4 the day's
--- capacity is used up, 5 the idempotency key is taken, 6 resolved before, 7 no such account, 8 stale revision.
+-- capacity is used up, 5 the idempotency key is taken, 6 resolved before, 7 no such account or not its request, 8 stale
+-- revision, 9 its hold is a row.
 -- To extensions: 0 held, 1 and 2 as far as there was money, 3 no open hold, 4 moved to a row.
 -- To settlements and voids: 0 done, 1 resolved before, 2 no such hold, 3 moved to a row.
 -- Errors: TL001 the epoch is over, TL002 there are events to write and the caller cannot (may_notify), TL003 the
@@ -190,7 +191,7 @@ DECLARE
     a_found boolean[]; a_paid_posted bigint[]; a_paid_held bigint[]; a_credit bigint[]; a_trial_posted bigint[];
     a_trial_held bigint[]; a_topped_up boolean[]; a_revision bigint[]; a_low bigint[]; a_is_low boolean[];
     a_changed boolean[];
-    r_used boolean[]; r_taken_by uuid[]; r_taken_body bytea[]; r_taken_done boolean[];
+    r_used bigint[]; r_rows boolean[]; r_taken_by uuid[]; r_taken_body bytea[]; r_taken_done boolean[];
     h_accounts bigint[] := '{}'; h_keys bigint[] := '{}'; h_requests uuid[] := '{}'; h_paid bigint[] := '{}';
     h_trial bigint[] := '{}'; h_paid_only boolean[] := '{}'; h_terms integer[] := '{}'; h_lifetimes integer[] := '{}';
     h_capacities text[]; h_idempotency text[]; h_bodies bytea[];
@@ -269,9 +270,11 @@ BEGIN
         r_positions := array_fill(NULL::integer, ARRAY[r_count]);
         r_paid := array_fill(NULL::bigint, ARRAY[r_count]);
         r_trial := r_paid;
-        SELECT array_agg(u.request_id IS NOT NULL), count(DISTINCT n.id) INTO r_used, count_distinct
+        SELECT array_agg(u.account_id), array_agg(h.request_id IS NOT NULL), count(DISTINCT n.id)
+        INTO r_used, r_rows, count_distinct
         FROM unnest(r_requests) AS n (id)
-        LEFT JOIN LATERAL (SELECT u.request_id FROM ledger.usage_{day} AS u WHERE u.request_id = n.id LIMIT 1) AS u ON true;
+        LEFT JOIN LATERAL (SELECT u.account_id FROM ledger.usage_{day} AS u WHERE u.request_id = n.id LIMIT 1) AS u ON true
+        LEFT JOIN LATERAL (SELECT h.request_id FROM ledger.hold_{day} AS h WHERE h.request_id = n.id LIMIT 1) AS h ON true;
         IF count_distinct <> r_count THEN
             RAISE EXCEPTION 'a batch reserves one request twice' USING ERRCODE = 'unique_violation';
         END IF;
@@ -308,8 +311,9 @@ BEGIN
         FOR i IN 1 .. r_count LOOP
             a := r_accounts[i];
             amount := greatest(r_amounts[i], 0);
-            code := CASE WHEN NOT a_found[a] OR r_amounts[i] < 0 THEN 7 WHEN r_used[i] THEN 6
-                WHEN a_revision[a] <> a_revisions[a] THEN 8 WHEN r_taken_by[i] IS NOT NULL THEN 5 ELSE 0 END;
+            -- What became of another account's request is not told.
+            code := CASE WHEN NOT a_found[a] OR r_amounts[i] < 0 OR r_used[i] <> a_ids[a] THEN 7 WHEN r_used[i] = a_ids[a] THEN 6
+                WHEN r_rows[i] THEN 9 WHEN a_revision[a] <> a_revisions[a] THEN 8 WHEN r_taken_by[i] IS NOT NULL THEN 5 ELSE 0 END;
             IF code = 5 THEN
                 IF r_others IS NULL THEN
                     r_others := array_fill(NULL::uuid, ARRAY[r_count]);
@@ -639,10 +643,6 @@ BEGIN
         RAISE EXCEPTION 'there are events to write' USING ERRCODE = 'TL002';
     END IF;
 
-    IF by_seq = 1 THEN
-        INSERT INTO ledger.hold_watermark (epoch_id, lane, seq) VALUES (apply_{day}.epoch_id, by_lane, 0)
-        ON CONFLICT ON CONSTRAINT hold_watermark_pkey DO NOTHING;
-    END IF;
     INSERT INTO ledger.hold_batch_{day} (day, epoch_id, lane, seq, members, opened_at, request_ids, account_ids, key_ids,
         paid, trial, paid_only, terms_ids, lifetimes_ms, budget_positions, budget_ids, budget_starts, capacities,
         capacity_day, idempotency, answers)

@@ -25,6 +25,7 @@ use crate::operations::{
     Answer, Extend, ExtendAnswer, Op, Refund, RefundAnswer, Reserve, ReserveAnswer, Settle,
     SettleAnswer, Void, WriteOff,
 };
+use crate::packed::OpenRequests;
 use crate::recovery::register;
 use crate::unconfirmed;
 use compensation::Waiter;
@@ -139,6 +140,7 @@ impl Ledger {
         let database = database.by_keys(u32::try_from(count).unwrap_or(u32::MAX));
         let mut tasks = JoinSet::new();
         let mut lanes = Vec::new();
+        let requests = OpenRequests::default();
         for number in 0..count {
             let (sender, receiver) = mpsc::channel(settings.queue.max(1));
             let lane = Lane {
@@ -147,6 +149,7 @@ impl Ledger {
                 node_epoch: node_epoch.clone(),
                 max_batch: settings.max_batch.clamp(1, MAX_BATCH),
                 counts: Arc::clone(&counts),
+                requests: requests.clone(),
             };
             tasks.spawn(lane.run(receiver));
             lanes.push(sender);

@@ -328,6 +328,18 @@ impl Op {
             Self::WriteOff(write_off) => write_off.account,
         }
     }
+
+    /// The request that this operation is keyed by.
+    pub(crate) fn request(&self) -> RequestId {
+        match self {
+            Self::Reserve(reserve) => reserve.request,
+            Self::Extend(extend) => extend.request,
+            Self::Settle(settle) => settle.request,
+            Self::Void(void) => void.request,
+            Self::Refund(refund) => refund.request,
+            Self::WriteOff(write_off) => write_off.request,
+        }
+    }
 }
 
 // === impl Owner ===

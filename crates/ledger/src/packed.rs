@@ -4,6 +4,7 @@
 
 mod answers;
 mod arguments;
+mod open_requests;
 mod payers;
 pub(crate) mod recovery;
 
@@ -21,6 +22,7 @@ use crate::node_epoch::NodeEpoch;
 use crate::operations::{Answer, Op, Owner, ReserveAnswer, SettleAnswer};
 use answers::AppliedBatch;
 use arguments::{Arguments, Header};
+pub(crate) use open_requests::OpenRequests;
 use payers::{Payers, Terms};
 
 /// Requests that may run this long are packed. What is still open after ten minutes becomes a row,
@@ -59,7 +61,7 @@ pub(crate) enum Route {
 /// What became of an operation.
 pub(crate) enum Applied {
     Answer(Answer),
-    /// It is to be routed a second time: its hold became a row, or its budgets changed.
+    /// It is to be routed a second time: its hold is a row, or its budgets changed.
     Reroute,
 }
 
@@ -76,6 +78,11 @@ pub(crate) struct PackedHolds {
     lane: i16,
     last_seq: i64,
     open: HashMap<RequestId, PackedHold>,
+    of_all_lanes: OpenRequests,
+    /// Reservations that are under way, released when they are answered unless they are held.
+    reserving: Vec<RequestId>,
+    /// Requests under way whose holds are rows, though they would be packed.
+    rows: HashSet<RequestId>,
     payers: Payers,
     terms: Terms,
 }
@@ -83,11 +90,14 @@ pub(crate) struct PackedHolds {
 // === impl PackedHolds ===
 
 impl PackedHolds {
-    pub(crate) fn new(lane: usize) -> Self {
+    pub(crate) fn new(lane: usize, of_all_lanes: OpenRequests) -> Self {
         Self {
             lane: i16::try_from(lane).unwrap_or(i16::MAX),
             last_seq: 0,
             open: HashMap::new(),
+            of_all_lanes,
+            reserving: Vec::new(),
+            rows: HashSet::new(),
             payers: Payers::default(),
             terms: Terms::default(),
         }
@@ -99,7 +109,14 @@ impl PackedHolds {
         self.last_seq
     }
 
-    pub(crate) fn route(&self, op: &Op) -> Route {
+    /// A reservation is answered at once if another account has its request.
+    pub(crate) fn route(&mut self, op: &Op) -> Route {
+        if let Op::Reserve(reserve) = op {
+            if !self.of_all_lanes.claim(reserve.request, reserve.account) {
+                return Route::Answered(Answer::Reserve(ReserveAnswer::UnknownPayer));
+            }
+            self.reserving.push(reserve.request);
+        }
         let known = |request: &RequestId, account: AccountId| {
             self.open
                 .get(request)
@@ -115,7 +132,10 @@ impl PackedHolds {
                     }))
                 }
                 (_, Some(_)) => Route::Answered(Answer::Reserve(ReserveAnswer::UnknownPayer)),
-                (Owner::Request, None) if reserve.lifetime >= PACKED_LIFETIME => {
+                (Owner::Request, None)
+                    if reserve.lifetime >= PACKED_LIFETIME
+                        && !self.rows.contains(&reserve.request) =>
+                {
                     Route::Packed(Day::of(reserve.request))
                 }
                 (Owner::Request | Owner::Task(_) | Owner::Connection(_), None) => Route::Rows,
@@ -155,11 +175,22 @@ impl PackedHolds {
         for request in &batch.closed {
             self.open.remove(request);
         }
+        self.of_all_lanes.release(batch.closed);
         self.open.extend(batch.opened);
+        self.rows.extend(batch.rows);
         for account in batch.stale {
             self.payers.forget(account);
         }
         batch.applied
+    }
+
+    /// All operations that were routed are answered: other accounts may ask for the requests that are
+    /// not held.
+    pub(crate) fn release_answered(&mut self) {
+        let answered = self.reserving.drain(..);
+        let free = answered.filter(|request| !self.open.contains_key(request));
+        self.of_all_lanes.release(free);
+        self.rows.clear();
     }
 
     /// Answers without a database, as a defect of the tests has it.

@@ -130,7 +130,7 @@ impl FaultProxy {
     }
 
     /// Loses the answer to the next `COMMIT`: it happens, the client's connection is reset instead
-    /// of being told. Once.
+    /// of being told. Once. A batch of the ledger that commits itself is a commit too, here and below.
     pub fn cut_after_commit(&self) {
         self.set_trap(AFTER_COMMIT);
     }

@@ -131,9 +131,10 @@ async fn a_customer_whose_answer_died_with_its_node_gets_the_charge_back_once() 
     assert_eq!(harness.get(&path).await.json()["delivery"], Value::Null);
     // A node of another name stands for the one that answers: it notes what the dead one left.
     let taken = "UPDATE ledger.usage SET node = 'dead', epoch = 1;
-        UPDATE ledger.hold SET node = 'dead', epoch = 1;
         INSERT INTO ledger.node (name, epoch) VALUES ('dead', 1);
-        INSERT INTO ledger.node_epoch (node, epoch, started_at) VALUES ('dead', 1, app.now() - interval '1 hour')";
+        INSERT INTO ledger.node_epoch (node, epoch, started_at) VALUES ('dead', 1, app.now() - interval '1 hour');
+        UPDATE ledger.hold_batch SET epoch_id = (SELECT id FROM ledger.node_epoch WHERE node = 'dead');
+        UPDATE ledger.usage SET hold_epoch = (SELECT id FROM ledger.node_epoch WHERE node = 'dead')";
     let statement = format!("SET session_replication_role = replica; {taken}");
     harness.db.ask(&statement).await;
     let dead = NodeId::new("dead").unwrap();

@@ -15,7 +15,7 @@ use super::{Counters, LedgerError};
 use crate::batch::{BatchError, refund_in, run_in};
 use crate::node_epoch::NodeEpoch;
 use crate::operations::{Answer, OnCallerGone, Op};
-use crate::packed::{self, Applied, PackedHolds};
+use crate::packed::{self, Applied, OpenRequests, PackedHolds};
 use packed_commit::{Batch, Way, route};
 
 /// Backoff before the database is tried again.
@@ -41,6 +41,8 @@ pub(super) struct Lane {
     pub(super) node_epoch: NodeEpoch,
     pub(super) max_batch: usize,
     pub(super) counts: Arc<Counters>,
+    /// The open requests of all lanes.
+    pub(super) requests: OpenRequests,
 }
 
 /// The connection of a lane, kept between batches and while idle: prepared plans belong to a
@@ -60,7 +62,7 @@ impl Lane {
     pub(super) async fn run(self, mut queue: mpsc::Receiver<Job>) {
         let mut compensations = CompensationQueue::default();
         let mut connection = LaneConnection::default();
-        let mut packed = PackedHolds::new(self.number);
+        let mut packed = PackedHolds::new(self.number, self.requests.clone());
         let mut first = self.connect(&mut connection, &mut queue).await;
         loop {
             let mut jobs = compensations.next(self.max_batch);
@@ -157,6 +159,7 @@ impl Lane {
                 }
             }
         }
+        packed.release_answered();
         Ok(())
     }
 

@@ -18,6 +18,8 @@ pub(crate) struct AppliedBatch {
     pub(crate) events: Events,
     pub(super) opened: Vec<(RequestId, PackedHold)>,
     pub(super) closed: Vec<RequestId>,
+    /// Reservations of requests whose holds are rows.
+    pub(super) rows: Vec<RequestId>,
     /// Accounts whose budgets or keys changed.
     pub(super) stale: Vec<i64>,
 }
@@ -202,6 +204,10 @@ impl Lists {
             },
             (Some(6), _) => ReserveAnswer::AlreadyResolved,
             (Some(7), _) => ReserveAnswer::UnknownPayer,
+            (Some(9), _) => {
+                outcome.rows.push(reserve.request);
+                return Applied::Reroute;
+            }
             (_, _) => {
                 outcome.stale.push(reserve.account.number());
                 return Applied::Reroute;

@@ -45,7 +45,7 @@ impl Payers {
         self.0.remove(&account);
     }
 
-    /// Reads those payers of a batch that are not known.
+    /// Reads the payers of a batch that are not known.
     pub(super) async fn load(
         &mut self,
         connection: &mut PgConnection,
@@ -54,17 +54,20 @@ impl Payers {
         if self.0.len() > MAX_ACCOUNTS {
             self.0.clear();
         }
-        let missing: BTreeSet<(i64, i64)> = reserves(ops)
-            .map(|reserve| (reserve.account.number(), key_of(reserve)))
-            .filter(|(account, key)| {
-                let known = self.0.get(account);
-                !known.is_some_and(|known| known.of_key.contains_key(key))
-            })
+        // All keys of such an account are read, because a newer revision lets the older ones go. A key
+        // that was not the account's may have become one, and no revision is compared for it.
+        let incomplete: BTreeSet<i64> = reserves(ops)
+            .filter(|reserve| self.budgets(reserve).is_none())
+            .map(|reserve| reserve.account.number())
             .collect();
-        if missing.is_empty() {
+        if incomplete.is_empty() {
             return Ok(());
         }
-        let (accounts, keys): (Vec<i64>, Vec<i64>) = missing.into_iter().unzip();
+        let asked: BTreeSet<(i64, i64)> = reserves(ops)
+            .map(|reserve| (reserve.account.number(), key_of(reserve)))
+            .filter(|(account, _)| incomplete.contains(account))
+            .collect();
+        let (accounts, keys): (Vec<i64>, Vec<i64>) = asked.into_iter().unzip();
         let rows = sqlx::query(include_str!("../sql/read_payers.sql"))
             .bind(accounts)
             .bind(keys)
@@ -103,14 +106,19 @@ impl Terms {
             .filter(|term| !self.0.contains_key(term))
             .collect();
         for term in missing {
-            let id: i32 = sqlx::query_scalar(include_str!("../sql/number_terms.sql"))
-                .bind(&term.0)
-                .bind(&term.1)
-                .bind(&term.2)
-                .bind(term.3.as_slice())
-                .fetch_one(&mut *connection)
-                .await?;
-            self.0.insert(term, id);
+            // What another lane writes at this moment is not seen by the statement that waited for it,
+            // and is by the next one.
+            let mut id: Option<i32> = None;
+            while id.is_none() {
+                id = sqlx::query_scalar(include_str!("../sql/number_terms.sql"))
+                    .bind(&term.0)
+                    .bind(&term.1)
+                    .bind(&term.2)
+                    .bind(term.3.as_slice())
+                    .fetch_optional(&mut *connection)
+                    .await?;
+            }
+            self.0.extend(id.map(|id| (term, id)));
         }
         Ok(())
     }

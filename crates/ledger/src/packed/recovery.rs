@@ -124,9 +124,11 @@ pub(crate) async fn mark_swept(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<()
 /// looked after, and advances the watermarks.
 pub(crate) async fn move_long(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<i64, DbError> {
     let moved: Option<i64> = sqlx::query_scalar(
-        "SELECT sum(ledger.move_long_holds(e.node, e.epoch, w.lane, interval '10 minutes', $3))
-         FROM ledger.node_epoch AS e JOIN ledger.hold_watermark AS w ON w.epoch_id = e.id
-         WHERE e.node = $1 AND e.epoch = $2 AND w.lane >= 0",
+        "SELECT sum(ledger.move_long_holds(e.node, e.epoch, l.lane::smallint, interval '10 minutes', $3))
+         FROM ledger.node_epoch AS e
+         CROSS JOIN LATERAL generate_series(0, (SELECT max(b.lane) FROM ledger.hold_batch AS b
+             WHERE b.epoch_id = e.id)) AS l (lane)
+         WHERE e.node = $1 AND e.epoch = $2",
     )
     .bind(node_epoch.node.as_str())
     .bind(node_epoch.epoch)

@@ -261,7 +261,11 @@ async fn one_id_is_not_held_twice_or_charged_under_two_accounts() {
         .apply(5, &both, &direct.reserves(&[(call, 2, 10)]))
         .await
         .unwrap();
-    assert_eq!(codes(&row, "r_codes"), [6]);
+    assert_eq!(
+        codes(&row, "r_codes"),
+        [7],
+        "what became of another account's request is not told"
+    );
 }
 
 #[tokio::test]

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use trunkline_db::{PoolSettings, Role, connect};
 use trunkline_ledger::accounts::{self as ledger_accounts, Period};
 use trunkline_ledger::{
-    ExtendAnswer, LedgerError, ReserveAnswer, SettleAnswer, Shortage, recovery,
+    ExtendAnswer, Ledger, LedgerError, ReserveAnswer, SettleAnswer, Shortage, recovery,
 };
 use trunkline_types::{KeyId, NodeId};
 
-use crate::test_ledger::{TestLedger, done, extend, held, nanos, request, reserve, settle, void};
+use crate::test_ledger::{
+    TestLedger, done, extend, held, nanos, patient, request, reserve, reserve_row, settle, void,
+};
 
 #[tokio::test]
 async fn a_customers_new_budget_counts_from_the_next_call() {
@@ -154,5 +157,163 @@ async fn an_account_may_owe_up_to_its_credit_limit() {
         Ok(done(130, 0))
     );
     assert_eq!(harness.wallets(account).await, [-30, 0, 0, 0]);
+    harness.audit().await;
+}
+
+/// Accounts of two lanes ask at once; the id is one account's, whoever was first.
+#[tokio::test]
+async fn one_request_id_is_held_under_one_account_whatever_lanes_they_use() {
+    let harness = TestLedger::new().await;
+    let (one, two) = (
+        harness.account(1_000, 0).await,
+        harness.account(1_000, 0).await,
+    );
+    assert_ne!(one.number() % 2, two.number() % 2, "in two lanes");
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    let mut held_by_one = 0;
+    for _ in 0..20 {
+        let call = request();
+        let (first, second) = tokio::join!(
+            ledger.reserve(reserve(call, one, 10)),
+            ledger.reserve(reserve(call, two, 10)),
+        );
+        let (owner, stranger) = match (first.unwrap(), second.unwrap()) {
+            (ReserveAnswer::Held { .. }, ReserveAnswer::UnknownPayer) => {
+                held_by_one += 1;
+                (one, two)
+            }
+            (ReserveAnswer::UnknownPayer, ReserveAnswer::Held { .. }) => (two, one),
+            both => panic!("held under one account: {both:?}"),
+        };
+        // A row of another account is as little a second hold as a packed one.
+        for again in [reserve(call, stranger, 10), reserve_row(call, stranger, 10)] {
+            assert_eq!(ledger.reserve(again).await, Ok(ReserveAnswer::UnknownPayer));
+        }
+        harness.audit().await;
+        assert_eq!(
+            ledger.settle(settle(call, owner, 10)).await,
+            Ok(done(10, 0))
+        );
+        assert_eq!(
+            ledger.reserve(reserve(call, stranger, 10)).await,
+            Ok(ReserveAnswer::UnknownPayer),
+            "what became of it is not told"
+        );
+        assert_eq!(
+            ledger.reserve(reserve(call, owner, 10)).await,
+            Ok(ReserveAnswer::AlreadyResolved)
+        );
+    }
+    let spent = [10 * held_by_one, 10 * (20 - held_by_one)];
+    assert_eq!(harness.wallets(one).await, [1_000 - spent[0], 0, 0, 0]);
+    assert_eq!(harness.wallets(two).await, [1_000 - spent[1], 0, 0, 0]);
+    harness.audit().await;
+}
+
+#[tokio::test]
+async fn a_request_whose_hold_is_a_row_is_not_packed_as_well() {
+    let harness = TestLedger::new().await;
+    let (owner, stranger) = (harness.account(100, 0).await, harness.account(100, 0).await);
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    let call = request();
+    for again in [reserve_row(call, owner, 30), reserve(call, owner, 30)] {
+        assert_eq!(ledger.reserve(again).await, Ok(held(30, 0)));
+    }
+    assert_eq!(
+        ledger.reserve(reserve(call, stranger, 30)).await,
+        Ok(ReserveAnswer::UnknownPayer)
+    );
+    assert_eq!(harness.wallets(owner).await, [100, 30, 0, 0]);
+    harness.audit().await;
+    assert_eq!(
+        ledger.settle(settle(call, owner, 20)).await,
+        Ok(done(20, 0))
+    );
+    assert_eq!(harness.wallets(owner).await, [80, 0, 0, 0]);
+    assert_eq!(harness.wallets(stranger).await, [100, 0, 0, 0]);
+    harness.audit().await;
+}
+
+#[tokio::test]
+async fn a_key_that_was_unknown_is_known_from_the_moment_it_is_registered() {
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    let by = |key: i64| {
+        let mut reserve_op = reserve(request(), account, 10);
+        reserve_op.key = Some(KeyId::new(key));
+        reserve_op
+    };
+    harness.key(account, 1, None).await;
+    assert_eq!(ledger.reserve(by(1)).await, Ok(held(10, 0)));
+    assert_eq!(ledger.reserve(by(2)).await, Ok(ReserveAnswer::UnknownPayer));
+    harness.key(account, 2, None).await;
+    // In one batch with a key that was read before the account changed.
+    let (known, new) = tokio::join!(ledger.reserve(by(1)), ledger.reserve(by(2)));
+    assert_eq!((known, new), (Ok(held(10, 0)), Ok(held(10, 0))));
+    harness.audit().await;
+}
+
+/// The connection is cut when the batch is applied and its answer is on the way.
+#[tokio::test]
+async fn a_batch_whose_answer_is_lost_is_neither_lost_nor_applied_twice() {
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 40).await;
+    let wire = harness.db.wire();
+    let url = harness.db.url_through(&wire, Role::Data);
+    let data = connect(&url, Role::Data, PoolSettings::named("lane"))
+        .await
+        .unwrap();
+    let node = NodeId::new("n1").unwrap();
+    let (ledger, _tasks) = Ledger::open(data, &node, patient()).await.unwrap();
+    let warm = request();
+    ledger.reserve(reserve(warm, account, 1)).await.unwrap();
+    ledger.void(void(warm, account)).await.unwrap();
+    let (call, batches) = (request(), ledger.counts().batches);
+    let cut = |number: usize| {
+        let wire = &wire;
+        move || assert_eq!(wire.strikes(), number, "the answer was lost")
+    };
+    wire.cut_after_commit();
+    assert_eq!(
+        ledger.reserve(reserve(call, account, 100)).await,
+        Ok(held(60, 40))
+    );
+    cut(1)();
+    assert_eq!(harness.wallets(account).await, [1_000, 60, 40, 40]);
+    wire.cut_after_commit();
+    assert_eq!(
+        ledger.extend(extend(call, account, 150)).await,
+        Ok(ExtendAnswer::Held { total: nanos(150) })
+    );
+    cut(2)();
+    assert_eq!(harness.wallets(account).await, [1_000, 110, 40, 40]);
+    // The same, but the batch itself is lost.
+    wire.cut_before_commit();
+    assert_eq!(
+        ledger.extend(extend(call, account, 160)).await,
+        Ok(ExtendAnswer::Held { total: nanos(160) })
+    );
+    cut(3)();
+    wire.cut_after_commit();
+    assert_eq!(
+        ledger.settle(settle(call, account, 130)).await,
+        Ok(done(90, 40))
+    );
+    cut(4)();
+    assert_eq!(harness.wallets(account).await, [910, 0, 0, 0]);
+    let other = request();
+    assert_eq!(
+        ledger.reserve(reserve(other, account, 10)).await,
+        Ok(held(10, 0))
+    );
+    wire.cut_after_commit();
+    assert_eq!(ledger.void(void(other, account)).await, Ok(done(0, 0)));
+    cut(5)();
+    let written = "SELECT count(*)::text FROM ledger.hold_batch WHERE lane >= 0";
+    let expected = batches + 6;
+    assert_eq!(harness.db.ask(written).await, [expected.to_string()]);
+    assert_eq!(ledger.counts().retried, 5);
+    assert_eq!(harness.wallets(account).await, [910, 0, 0, 0]);
     harness.audit().await;
 }

@@ -83,8 +83,14 @@ struct Traps<'a> {
 // === impl Traps ===
 
 impl Traps<'_> {
-    fn hear(&self, message: &[u8]) {
-        self.log().hear(message);
+    /// Takes in one message, and tells whether it ends a batch that commits itself.
+    fn hear(&self, side: Side, message: &[u8]) -> bool {
+        let mut log = self.log();
+        match side {
+            Side::Client => log.hear(message),
+            Side::Server => log.hear_server(message),
+        }
+        log.ends_batch(message)
     }
 
     /// Whether a commit on this connection, now, springs the trap.
@@ -124,13 +130,11 @@ async fn pump(
             tokio::time::sleep(delay).await;
         }
         while let Some(frame) = frames.next() {
-            if side == Side::Client {
-                traps.hear(&frame.bytes);
-            }
-            if frame.is_commit && traps.spring(trap) {
+            let is_commit = traps.hear(side, &frame.bytes) || frame.is_commit;
+            if is_commit && traps.spring(trap) {
                 return End::Cut;
             }
-            if frame.is_commit && traps.spring(pause) {
+            if is_commit && traps.spring(pause) {
                 return swallow(from, &mut buffer).await;
             }
             if to.write_all(&frame.bytes).await.is_err() {

@@ -84,7 +84,7 @@ async fn most_buffered(harness: &ProcessHarness, long: Duration) -> u64 {
 /// Waits until no call is in progress.
 async fn at_rest(harness: &ProcessHarness) {
     let began = Instant::now();
-    let query = "SELECT count(*)::text FROM ledger.hold WHERE state = 'open'";
+    let query = "SELECT count(*)::text FROM ledger.any_hold WHERE state = 'open'";
     while harness.postgres.ask(query).await != ["0"] {
         assert!(began.elapsed() < ENDS_WITHIN, "calls do not end");
         tokio::time::sleep(LOOK_EVERY).await;

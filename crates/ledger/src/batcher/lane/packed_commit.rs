@@ -1,6 +1,6 @@
 //! Batches of operations on packed holds, and where each operation of a lane goes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use trunkline_db::DbError;
 
@@ -114,15 +114,25 @@ impl Lane {
     }
 }
 
-/// Batches of jobs by where they go. What a batch may not have twice comes after it.
+/// Batches of jobs by where they go. What a batch may not have twice comes after it, and so does what
+/// names a request that is being reserved: where its hold is, is known then.
 pub(super) fn route(
     jobs: Vec<Job>,
-    packed: &PackedHolds,
+    packed: &mut PackedHolds,
     compensations: &mut CompensationQueue,
 ) -> Vec<Batch> {
     let (mut rows, mut later) = (Vec::new(), Vec::new());
     let mut days: BTreeMap<Day, (Once, Vec<Job>)> = BTreeMap::new();
+    let mut reserving = HashSet::new();
     for job in jobs {
+        let request = job.op.request();
+        if reserving.contains(&request) {
+            later.push(job);
+            continue;
+        }
+        if matches!(job.op, Op::Reserve(_)) {
+            reserving.insert(request);
+        }
         match packed.route(&job.op) {
             Route::Rows => rows.push(job),
             Route::Answered(known) => {

@@ -194,6 +194,7 @@ async fn an_absent_database_is_retried_with_backoff_up_to_the_deadline() {
         },
         max_batch: 1,
         counts: Arc::new(Counters::default()),
+        requests: OpenRequests::default(),
     };
     let began = Instant::now();
     let ended = tokio::time::timeout(PATIENCE, lane.wait_for_database()).await;
