@@ -47,6 +47,14 @@ pub(crate) struct Plan {
     pub(crate) largest: i64,
     /// Short limits for faults, long ones for races.
     pub(crate) limits: Limits,
+    pub(crate) holds: Holds,
+}
+
+/// What the holds of its requests are. Those of tasks and connections are always rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Holds {
+    Rows,
+    Packed,
 }
 
 /// Every limit on waiting, in milliseconds.

@@ -12,7 +12,7 @@ use trunkline_ledger::{
 };
 use trunkline_types::{AccountId, Clock as _, KeyId, Money, RequestId, Timestamp};
 
-use crate::chaos::child_process::Plan;
+use crate::chaos::child_process::{Holds, Plan};
 use crate::chaos::history::{Answered, CallOperation, Event, HistoryWriter};
 use crate::test_ledger;
 
@@ -260,7 +260,9 @@ impl Clients {
         let mut reserve = test_ledger::reserve(call.request, call.account, call.amount);
         reserve.owner = call.owner;
         reserve.key = self.plan.key.map(KeyId::new);
-        reserve.lifetime = Duration::from_millis(self.plan.limits.lifetime);
+        if self.plan.holds == Holds::Rows || call.owner != Owner::Request {
+            reserve.lifetime = Duration::from_millis(self.plan.limits.lifetime);
+        }
         self.requested(CallOperation::Reserve, call.request, call.amount);
         let (answered, amount) = match self.ledger.reserve(reserve).await {
             Ok(ReserveAnswer::Held { paid, trial }) => {

@@ -1,6 +1,7 @@
 //! The line is cut between a COMMIT and its answer: the ledger says the same words again and finds
 //! that they were heard, or compensates what has no waiter any more.
 
+use crate::chaos::child_process::Holds;
 use crate::chaos::config::{STEP_LIMIT, rounds, until};
 use crate::chaos::process_harness::{ProcessHarness, durable, in_flight};
 use crate::chaos::servers::{finish, settle_down};
@@ -41,7 +42,17 @@ const WAYS: [(&str, &[&str], &str, Loss); 7] = [
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_with_a_lost_answer_is_found_again_or_compensated() {
-    let mut harness = ProcessHarness::new("cut between COMMIT and its answer", durable()).await;
+    lose_answers(Holds::Rows).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_with_a_lost_answer_is_found_again_or_compensated() {
+    lose_answers(Holds::Packed).await;
+}
+
+async fn lose_answers(holds: Holds) {
+    let mut harness =
+        ProcessHarness::new("cut between COMMIT and its answer", holds, durable()).await;
     let mut worker = harness.process("worker");
     worker.done("open").await;
     for round in 0..rounds() {

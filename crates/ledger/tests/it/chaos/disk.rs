@@ -9,6 +9,7 @@ use std::time::Duration;
 use sqlx::{Connection as _, PgConnection};
 use trunkline_testkit::{OwnSettings, privileged};
 
+use crate::chaos::child_process::Holds;
 use crate::chaos::config::{STEP_LIMIT, rounds, until};
 use crate::chaos::process_harness::{ProcessHarness, durable, in_flight};
 use crate::chaos::servers::{finish, settle_down};
@@ -30,6 +31,15 @@ enum Full {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_loses_no_charge_and_heals_when_there_is_space() {
+    fill_disks(Holds::Rows).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_loses_no_charge_of_packed_holds_and_heals_when_there_is_space() {
+    fill_disks(Holds::Packed).await;
+}
+
+async fn fill_disks(holds: Holds) {
     if !privileged().await {
         return;
     }
@@ -44,7 +54,7 @@ async fn a_full_disk_loses_no_charge_and_heals_when_there_is_space() {
         disk_limit_mb: Some(DISK_MB),
         ..settings
     };
-    let mut harness = ProcessHarness::new("disk full", settings).await;
+    let mut harness = ProcessHarness::new("disk full", holds, settings).await;
     let mut worker = harness.process("worker");
     worker.done("open").await;
     let ballast = harness.postgres.folder().join("ballast");

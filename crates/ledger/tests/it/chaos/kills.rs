@@ -1,5 +1,6 @@
 //! `kill -9` of a ledger process at every step.
 
+use crate::chaos::child_process::Holds;
 use crate::chaos::config::rounds_over;
 use crate::chaos::history::History;
 use crate::chaos::process_harness::{OrphanedBy, ProcessHarness, durable, in_flight};
@@ -7,7 +8,16 @@ use crate::chaos::steps::{REGISTERING, STEPS, Step};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_at_any_step_leaves_no_open_hold_and_no_double_charge() {
-    let mut harness = ProcessHarness::new("kill -9 of a ledger process", durable()).await;
+    kill_at_every_step(Holds::Rows).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_at_any_step_leaves_no_open_packed_hold_and_no_double_charge() {
+    kill_at_every_step(Holds::Packed).await;
+}
+
+async fn kill_at_every_step(holds: Holds) {
+    let mut harness = ProcessHarness::new("kill -9 of a ledger process", holds, durable()).await;
     let steps: Vec<&Step> = STEPS.iter().chain([&REGISTERING]).collect();
     for round in 0..rounds_over(steps.len()) {
         let step = steps[round % steps.len()];

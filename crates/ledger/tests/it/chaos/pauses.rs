@@ -5,6 +5,7 @@ use std::time::Duration;
 use trunkline_ledger::recovery::register;
 use trunkline_types::NodeId;
 
+use crate::chaos::child_process::Holds;
 use crate::chaos::config::{HEAL_LIMIT, STEP_LIMIT, rounds, until};
 use crate::chaos::history::{Answered, Event, History};
 use crate::chaos::process_harness::{
@@ -18,7 +19,17 @@ const AT_WORK: Duration = Duration::from_millis(300);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_wakes_with_an_old_epoch_is_refused_and_only_gives_back() {
-    let mut harness = ProcessHarness::new("pause and wake with an old epoch", durable()).await;
+    pause_and_wake(Holds::Rows).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_of_packed_holds_that_wakes_with_an_old_epoch_is_refused_and_only_gives_back() {
+    pause_and_wake(Holds::Packed).await;
+}
+
+async fn pause_and_wake(holds: Holds) {
+    let mut harness =
+        ProcessHarness::new("pause and wake with an old epoch", holds, durable()).await;
     let steps: Vec<&Step> = STEPS.iter().filter(|step| can_pause(step)).collect();
     for round in 0..rounds() {
         // From the settlements backwards, so that the short form has the telling ones.
@@ -135,7 +146,16 @@ fn told_after(history: &History, lines: usize) -> impl Iterator<Item = &Answered
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_replaced_under_load_is_refused_at_once_and_leaves_no_rows() {
-    let mut harness = ProcessHarness::new("replaced while at work", durable()).await;
+    replace_under_load(Holds::Rows).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_replaced_under_load_is_refused_at_once_and_leaves_no_packed_hold_open() {
+    replace_under_load(Holds::Packed).await;
+}
+
+async fn replace_under_load(holds: Holds) {
+    let mut harness = ProcessHarness::new("replaced while at work", holds, durable()).await;
     for round in 0..rounds() {
         let node = format!("replaced-{round}");
         let mut worker = harness.process(&node);

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
-use crate::chaos::child_process::{NAME, PLAN, Plan};
+use crate::chaos::child_process::{Holds, NAME, PLAN, Plan};
 use crate::chaos::config::{STEP_LIMIT, until};
 use crate::chaos::history::History;
 
 /// A ledger process. It is killed with the handle.
 pub(crate) struct Process {
     pub(crate) node: String,
+    pub(crate) holds: Holds,
     pub(crate) history: History,
     child: Child,
     orders: Option<ChildStdin>,
@@ -36,6 +37,7 @@ impl Process {
             .expect("this very binary starts");
         Self {
             node: plan.node.clone(),
+            holds: plan.holds,
             history: History::at(&plan.diary),
             orders: child.stdin.take(),
             child,

@@ -13,7 +13,7 @@ use trunkline_testkit::{OwnSettings, Postgres};
 use trunkline_types::NodeId;
 
 use crate::chaos::checker::{judge, judge_payments};
-use crate::chaos::child_process::{Limits, Plan};
+use crate::chaos::child_process::{Holds, Limits, Plan};
 use crate::chaos::config::{DEADLINE, HEAL_LIMIT, LOOK, STEP_LIMIT, until};
 use crate::chaos::history::History;
 use crate::chaos::process::{Folder, Process};
@@ -46,6 +46,7 @@ pub(crate) struct ProcessHarness {
     sweeper: NodeEpoch,
     folder: Folder,
     class: &'static str,
+    holds: Holds,
     faults: usize,
 }
 
@@ -63,7 +64,7 @@ pub(crate) fn durable() -> OwnSettings {
 // === impl ProcessHarness ===
 
 impl ProcessHarness {
-    pub(crate) async fn new(class: &'static str, settings: OwnSettings) -> Self {
+    pub(crate) async fn new(class: &'static str, holds: Holds, settings: OwnSettings) -> Self {
         let postgres = Postgres::own(settings).await;
         let pool = async |role| {
             let mut settings = PoolSettings::named("harness");
@@ -96,6 +97,7 @@ impl ProcessHarness {
             sweeper,
             folder: Folder::new(),
             class,
+            holds,
             faults: 0,
         };
         let mut bystander = harness.process("bystander");
@@ -127,6 +129,7 @@ impl ProcessHarness {
             salt: word,
             largest: LARGEST,
             limits: Limits::FOR_FAULTS,
+            holds: self.holds,
         })
     }
 
@@ -192,8 +195,8 @@ impl ProcessHarness {
     pub(crate) fn tell(&mut self, step: &str, in_flight: &str, seconds: f64) {
         self.faults += 1;
         println!(
-            "fault | {} | {} | {step} | in flight: {in_flight} | healed in {seconds:.2} s",
-            self.class, self.faults
+            "fault | {} ({:?}) | {} | {step} | in flight: {in_flight} | healed in {seconds:.2} s",
+            self.class, self.holds, self.faults
         );
     }
 
@@ -228,8 +231,9 @@ impl ProcessHarness {
         let wrong = judge_payments(&[&bystander.history], &booked);
         assert!(wrong.is_empty(), "{wrong:#?}");
         println!(
-            "class | {} | {} faults | bystander at rest in {took:.2} s: {:?}",
+            "class | {} ({:?}) | {} faults | bystander at rest in {took:.2} s: {:?}",
             self.class,
+            self.holds,
             self.faults,
             bystander.history.counts()
         );

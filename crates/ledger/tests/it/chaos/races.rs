@@ -8,7 +8,7 @@ use trunkline_ledger::accounts::{self, Period};
 use trunkline_types::{AccountId, Money};
 
 use crate::chaos::checker::{judge, judge_payments};
-use crate::chaos::child_process::{Limits, Plan};
+use crate::chaos::child_process::{Holds, Limits, Plan};
 use crate::chaos::config::race_time;
 use crate::chaos::history::History;
 use crate::chaos::process::{Folder, Process};
@@ -18,6 +18,8 @@ use crate::test_ledger::TestLedger;
 const USD: i64 = 1_000_000_000;
 const CLIENTS: &str = "load 32";
 const NODES: [&str; 2] = ["left", "right"];
+/// Of the requests of each node.
+const HOLDS: [Holds; 2] = [Holds::Packed, Holds::Rows];
 const DAY: i64 = 86_400;
 
 struct Race {
@@ -41,8 +43,9 @@ impl Race {
         let seed = u64::from_be_bytes(trunkline_testkit::random_bytes());
         let mut processes: Vec<Process> = NODES
             .iter()
+            .zip(HOLDS)
             .zip(1..)
-            .map(|(node, salt)| {
+            .map(|((node, holds), salt)| {
                 Process::start(&Plan {
                     node: (*node).to_owned(),
                     data: url(Role::Data),
@@ -59,6 +62,7 @@ impl Race {
                     salt: seed ^ salt,
                     largest: self.largest,
                     limits: Limits::FOR_RACES,
+                    holds,
                 })
             })
             .collect();

@@ -2,6 +2,7 @@
 
 use trunkline_testkit::Postgres;
 
+use crate::chaos::child_process::Holds;
 use crate::chaos::config::{STEP_LIMIT, rounds};
 use crate::chaos::process::Process;
 use crate::chaos::process_harness::{OrphanedBy, ProcessHarness, durable, in_flight};
@@ -9,7 +10,17 @@ use crate::chaos::steps::{STEPS, Spot, Step, superuser};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_backend_at_any_step_loses_no_charge_and_makes_none_twice() {
-    let mut harness = ProcessHarness::new("kill -9 of a PostgreSQL backend", durable()).await;
+    kill_backends(Holds::Rows).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_backend_at_any_step_loses_no_charge_of_packed_holds_and_makes_none_twice() {
+    kill_backends(Holds::Packed).await;
+}
+
+async fn kill_backends(holds: Holds) {
+    let mut harness =
+        ProcessHarness::new("kill -9 of a PostgreSQL backend", holds, durable()).await;
     let mut worker = harness.process("worker");
     worker.done("open").await;
     for round in 0..rounds() {
@@ -28,7 +39,16 @@ async fn a_killed_backend_at_any_step_loses_no_charge_and_makes_none_twice() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_immediate_stop_at_any_step_loses_no_charge_and_makes_none_twice() {
-    let mut harness = ProcessHarness::new("immediate stop and restart", durable()).await;
+    stop_servers(Holds::Rows).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_immediate_stop_at_any_step_loses_no_charge_of_packed_holds_and_makes_none_twice() {
+    stop_servers(Holds::Packed).await;
+}
+
+async fn stop_servers(holds: Holds) {
+    let mut harness = ProcessHarness::new("immediate stop and restart", holds, durable()).await;
     let mut worker = harness.process("worker");
     worker.done("open").await;
     for round in 0..rounds() {

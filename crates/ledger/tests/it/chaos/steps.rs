@@ -4,6 +4,7 @@
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use trunkline_testkit::Postgres;
 
+use crate::chaos::child_process::Holds;
 use crate::chaos::config::{STEP_LIMIT, until};
 use crate::chaos::process::Process;
 
@@ -46,6 +47,8 @@ const RESERVE: &str = "reserve 16";
 const HOLD_STATEMENT: &str = "%INSERT INTO ledger.hold%";
 const USAGE_STATEMENT: &str = "%INSERT INTO ledger.usage%";
 const REFUND_STATEMENT: &str = "%INSERT INTO ledger.transfer%";
+/// A batch of packed holds is one statement, whatever it does.
+const BATCH_STATEMENT: &str = "SELECT * FROM ledger.apply_%";
 
 const fn step(
     name: &'static str,
@@ -135,6 +138,23 @@ pub(crate) const REGISTERING: Step = step(
     Spot::Statement(USAGE_STATEMENT, "ledger.usage"),
 );
 
+// === impl Spot ===
+
+impl Spot {
+    /// The same place of a process whose requests have holds of this kind.
+    fn of(self, holds: Holds) -> Self {
+        match (self, holds) {
+            (Self::Statement(HOLD_STATEMENT, _), Holds::Packed) => {
+                Self::Statement(BATCH_STATEMENT, "ledger.hold_batch")
+            }
+            (Self::Statement(USAGE_STATEMENT, table), Holds::Packed) => {
+                Self::Statement(BATCH_STATEMENT, table)
+            }
+            (spot, Holds::Rows | Holds::Packed) => spot,
+        }
+    }
+}
+
 // === impl Step ===
 
 impl Step {
@@ -149,7 +169,8 @@ impl Step {
             process.done(order).await;
         }
         let node = process.node.clone();
-        let barrier = match self.spot {
+        let spot = self.spot.of(process.holds);
+        let barrier = match spot {
             Spot::Free => None,
             Spot::NodeLock => {
                 let text = format!("SELECT ledger.fence_node('{node}')");
@@ -178,7 +199,7 @@ impl Step {
         let mut backend = None;
         let what = format!("{node} is at the step: {}", self.name);
         until(&what, STEP_LIMIT, async || {
-            backend = match self.spot {
+            backend = match spot {
                 Spot::Free => return true,
                 Spot::NodeLock => at_node_lock(&mut looker, &node).await,
                 Spot::AccountRow => at_row(&mut looker, &node, "ledger.account").await,
@@ -187,7 +208,7 @@ impl Step {
                     if postgres.wire().strikes() == strikes {
                         return false;
                     }
-                    let unsent = self.spot == Spot::CommitUnsent;
+                    let unsent = spot == Spot::CommitUnsent;
                     in_state(&mut looker, &node, unsent).await
                 }
             };
@@ -272,16 +293,20 @@ async fn at_table(looker: &mut PgConnection, node: &str, text: &str, table: &str
     pid(query.fetch_optional(looker).await.unwrap())
 }
 
-/// The backend of a node that waits for its `COMMIT`, or any that has nothing to do.
+/// The backend of a node that waits for its `COMMIT`, or to be told that a batch which commits itself is
+/// all; or any that has nothing to do.
 async fn in_state(looker: &mut PgConnection, node: &str, in_transaction: bool) -> Option<u32> {
     let query = sqlx::query_scalar(
         "SELECT a.pid FROM pg_stat_activity AS a
          WHERE a.application_name = $1
-             AND a.state = CASE WHEN $2 THEN 'idle in transaction' ELSE 'idle' END
+             AND CASE WHEN $2 THEN a.state = 'idle in transaction'
+                     OR (a.wait_event = 'ClientRead' AND a.query LIKE $3 AND a.state = 'active')
+                 ELSE a.state = 'idle' END
          LIMIT 1",
     )
     .bind(node)
-    .bind(in_transaction);
+    .bind(in_transaction)
+    .bind(BATCH_STATEMENT);
     pid(query.fetch_optional(looker).await.unwrap())
 }
 
