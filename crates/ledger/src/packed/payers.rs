@@ -63,11 +63,11 @@ impl Payers {
         if incomplete.is_empty() {
             return Ok(());
         }
-        let asked: BTreeSet<(i64, i64)> = reserves(ops)
+        let inspected: BTreeSet<(i64, i64)> = reserves(ops)
             .map(|reserve| (reserve.account.number(), key_of(reserve)))
             .filter(|(account, _)| incomplete.contains(account))
             .collect();
-        let (accounts, keys): (Vec<i64>, Vec<i64>) = asked.into_iter().unzip();
+        let (accounts, keys): (Vec<i64>, Vec<i64>) = inspected.into_iter().unzip();
         let rows = sqlx::query(include_str!("../sql/read_payers.sql"))
             .bind(accounts)
             .bind(keys)

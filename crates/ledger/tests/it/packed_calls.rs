@@ -160,7 +160,7 @@ async fn an_account_may_owe_up_to_its_credit_limit() {
     harness.audit().await;
 }
 
-/// Accounts of two lanes ask at once; the id is one account's, whoever was first.
+/// Accounts of two lanes ask at once; the id is one account's, the first one's.
 #[tokio::test]
 async fn one_request_id_is_held_under_one_account_whatever_lanes_they_use() {
     let harness = TestLedger::new().await;
@@ -186,8 +186,8 @@ async fn one_request_id_is_held_under_one_account_whatever_lanes_they_use() {
             both => panic!("held under one account: {both:?}"),
         };
         // A row of another account is as little a second hold as a packed one.
-        for again in [reserve(call, stranger, 10), reserve_row(call, stranger, 10)] {
-            assert_eq!(ledger.reserve(again).await, Ok(ReserveAnswer::UnknownPayer));
+        for retry in [reserve(call, stranger, 10), reserve_row(call, stranger, 10)] {
+            assert_eq!(ledger.reserve(retry).await, Ok(ReserveAnswer::UnknownPayer));
         }
         harness.audit().await;
         assert_eq!(
@@ -216,8 +216,8 @@ async fn a_request_whose_hold_is_a_row_is_not_packed_as_well() {
     let (owner, stranger) = (harness.account(100, 0).await, harness.account(100, 0).await);
     let (ledger, _tasks) = harness.ledger("n1").await;
     let call = request();
-    for again in [reserve_row(call, owner, 30), reserve(call, owner, 30)] {
-        assert_eq!(ledger.reserve(again).await, Ok(held(30, 0)));
+    for retry in [reserve_row(call, owner, 30), reserve(call, owner, 30)] {
+        assert_eq!(ledger.reserve(retry).await, Ok(held(30, 0)));
     }
     assert_eq!(
         ledger.reserve(reserve(call, stranger, 30)).await,

@@ -29,14 +29,20 @@ pub(crate) struct Lane {
     /// The batch is on the wire, under this number.
     sent: Option<u32>,
     last_number: u32,
+    /// Batches are numbered, as those of packed holds are.
+    packs: bool,
+    /// Of the batch under way, kept while its outcome is unknown.
+    seq: Option<u32>,
+    last_seq: u32,
     wrong: Option<Mutation>,
 }
 
 // === impl Lane ===
 
 impl Lane {
-    pub(crate) fn new(wrong: Option<Mutation>) -> Self {
+    pub(crate) fn new(packs: bool, wrong: Option<Mutation>) -> Self {
         Self {
+            packs,
             wrong,
             ..Self::default()
         }
@@ -65,6 +71,15 @@ impl Lane {
             self.gather(most.min(BATCH));
             self.forget_expired();
         }
+        let repeats = self.seq.is_some();
+        if repeats && self.wrong == Some(Mutation::RepeatWithOthers) {
+            let free = most.min(BATCH).saturating_sub(self.under_way.len());
+            self.gather_more(free);
+        }
+        if !repeats && self.packs {
+            self.last_seq += 1;
+            self.seq = Some(self.last_seq);
+        }
         self.last_number += 1;
         self.sent = Some(self.last_number);
         Some((self.last_number, self.batch()))
@@ -79,7 +94,11 @@ impl Lane {
             unknown: false,
         });
         self.under_way.extend(own_jobs);
-        let rest = (most - own).min(self.queue.len());
+        self.gather_more(most - own);
+    }
+
+    fn gather_more(&mut self, most: usize) {
+        let rest = most.min(self.queue.len());
         self.under_way.extend(self.queue.drain(..rest));
     }
 
@@ -106,7 +125,9 @@ impl Lane {
     }
 
     fn batch(&self) -> Batch {
-        Batch::new(self.under_way.iter().map(|job| job.submitted))
+        let mut batch = Batch::new(self.under_way.iter().map(|job| job.submitted));
+        batch.seq = self.seq;
+        batch
     }
 
     /// True if this is the batch that is waited for.
@@ -125,11 +146,18 @@ impl Lane {
         for job in &mut self.under_way {
             job.unknown = true;
         }
+        if self.wrong == Some(Mutation::RepeatUnderAnotherSequence) {
+            self.seq = None;
+        }
     }
 
     /// The database was away: the batch surely did not happen.
     pub(crate) fn not_said(&mut self) {
         self.sent = None;
+        // What may have happened before keeps its number.
+        if !self.under_way.iter().any(|job| job.unknown) {
+            self.seq = None;
+        }
     }
 
     /// The batch was answered: returns its jobs, whose waiters must be told. What was done for those
@@ -148,6 +176,7 @@ impl Lane {
             }
         }
         self.under_way.clear();
+        self.seq = None;
         answered
     }
 
@@ -230,6 +259,7 @@ impl Lane {
         self.take_backs.clear();
         self.under_way.clear();
         self.sent = None;
+        self.seq = None;
     }
 
     pub(crate) fn is_quiet(&self) -> bool {

@@ -33,6 +33,13 @@ pub(crate) enum Mutation {
     TakeBackATaskCharge,
     SettleAgainAfterGivingUp,
     ReserveAgainAfterGivingUp,
+    // In packed holds.
+    ReleaseAnUnwrittenHold,
+    ExtendAfterTheEnd,
+    ExtendAfterTheSweep,
+    RepeatWithOthers,
+    RepeatUnderAnotherSequence,
+    ForgetTheAppliedBatch,
     // In leases.
     ShipTwice,
     KeepTheRemainder,
@@ -74,6 +81,16 @@ pub(crate) const OF_THE_PROTOCOL: [Mutation; 27] = [
     Mutation::TakeBackATaskCharge,
     Mutation::SettleAgainAfterGivingUp,
     Mutation::ReserveAgainAfterGivingUp,
+];
+
+/// Mistakes of a world whose requests have packed holds.
+pub(crate) const OF_PACKED_HOLDS: [Mutation; 6] = [
+    Mutation::ReleaseAnUnwrittenHold,
+    Mutation::ExtendAfterTheEnd,
+    Mutation::ExtendAfterTheSweep,
+    Mutation::RepeatWithOthers,
+    Mutation::RepeatUnderAnotherSequence,
+    Mutation::ForgetTheAppliedBatch,
 ];
 
 /// Mistakes that only a world with leases can make.

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use crate::model::mutations::{Mutation, OF_LEASES, OF_THE_PROTOCOL};
+use crate::model::mutations::{Mutation, OF_LEASES, OF_PACKED_HOLDS, OF_THE_PROTOCOL};
 use crate::model::world::{Mode, Observation, SIGHTS, live};
 
 /// A mistake must be noticed within so many seeds.
@@ -49,6 +49,17 @@ fn no_interleaving_breaks_an_invariant() {
 }
 
 #[test]
+fn no_interleaving_of_packed_holds_breaks_an_invariant() {
+    live_many(Mode::Packed);
+}
+
+#[test]
+fn every_mistake_in_packed_holds_is_noticed() {
+    let missed = missed(&OF_PACKED_HOLDS, Mode::Packed);
+    assert!(missed.is_empty(), "not detected: {missed:?}");
+}
+
+#[test]
 fn leases_carry_the_same_four_words() {
     live_many(Mode::Leased);
 }
@@ -62,7 +73,7 @@ fn seeds_that_failed_once_pass_now() {
 
 #[test]
 fn a_failing_seed_replays() {
-    for mode in [Mode::Direct, Mode::Leased] {
+    for mode in [Mode::Direct, Mode::Packed, Mode::Leased] {
         for seed in 0..500 {
             assert_eq!(live(seed, mode, None), live(seed, mode, None));
         }

@@ -4,6 +4,7 @@
 //!
 //! It must not know nodes, messages or chance: a transaction is a function of the tables.
 
+mod batches;
 mod leases;
 mod recovery;
 
@@ -16,8 +17,8 @@ use trunkline_ledger::{Outcome, RefundKind, WriteOffReason};
 use crate::model::mutations::Mutation;
 use crate::model::tables::{
     ACCOUNTS, Answer, Ask, BATCH, BUDGETS, Batch, BudgetWindows, CALLS, Call, CallOperation, Hold,
-    HoldState, LIFETIME, Lease, Life, Loss, NODES, NodeEpoch, NodeRow, Owner, PAID, PAYMENTS,
-    REVENUE, Transfer, TransferKind, UsageRow, Word, by_leg, end_of, id_of, party,
+    HoldPlace, HoldState, LIFETIME, Lease, Life, Loss, NODES, NodeEpoch, NodeRow, Owner, PAID,
+    PAYMENTS, REVENUE, Transfer, TransferKind, UsageRow, Word, by_leg, end_of, id_of, party,
 };
 
 /// The epoch that speaks is over; nothing was done.
@@ -57,6 +58,8 @@ pub(crate) struct Store {
     pub(crate) nodes: [NodeRow; NODES],
     pub(crate) lives: Vec<Life>,
     pub(crate) leases: Vec<Lease>,
+    /// Batches that were applied, with their answers.
+    pub(crate) batches: Vec<(NodeEpoch, Batch, Answers)>,
     /// What a transaction saw and should never see.
     pub(crate) alarm: Option<&'static str>,
 }
@@ -87,6 +90,7 @@ impl Store {
             }; NODES],
             lives: Vec::with_capacity(4 * NODES),
             leases: Vec::new(),
+            batches: Vec::new(),
             alarm: None,
         }
     }
@@ -113,21 +117,6 @@ impl Store {
         self.post(account, leg, amount);
     }
 
-    /// One transaction: all words or none, each kind in its turn.
-    pub(crate) fn run(&mut self, author: NodeEpoch, batch: &Batch) -> Result<Answers, Stale> {
-        self.check_author(author)?;
-        self.serial += 1;
-        let mut answers = [None; BATCH];
-        for turn in 0..Batch::TURNS {
-            for (place, submitted) in batch.iter().enumerate() {
-                if submitted.word.turn() == turn {
-                    answers[place] = Some(self.say(author, submitted));
-                }
-            }
-        }
-        Ok(answers)
-    }
-
     pub(crate) fn usage_of(&self, call: Call) -> Option<&UsageRow> {
         self.usages.iter().find(|usage| usage.call == call)
     }
@@ -141,26 +130,18 @@ impl Store {
         }
     }
 
-    fn say(&mut self, author: NodeEpoch, submitted: &CallOperation) -> Answer {
-        match submitted.word {
-            Word::Reserve(ask) => self.reserve(author, submitted, ask),
-            Word::Extend(total, _) => self.extend(submitted, total),
-            Word::Settle(amount) => {
-                self.resolve(author, submitted.call, Verdict::Settled(amount), Whose::Own)
-            }
-            Word::Void(outcome) => {
-                self.resolve(author, submitted.call, Verdict::Voided(outcome), Whose::Own)
-            }
-            Word::Refund(kind, amount) => self.refund(author, submitted, kind, amount),
-            Word::WriteOff(reason, sale) => {
-                self.write_off(submitted.call, reason, Some(sale));
-                Answer::Noted
-            }
-        }
-    }
-
-    fn reserve(&mut self, author: NodeEpoch, submitted: &CallOperation, ask: Ask) -> Answer {
+    fn reserve(
+        &mut self,
+        author: NodeEpoch,
+        submitted: &CallOperation,
+        ask: Ask,
+        place: HoldPlace,
+    ) -> Answer {
         if let Some(hold) = &self.holds[submitted.call] {
+            // No index finds an open hold in the row of its batch: lanes see to it.
+            if place == HoldPlace::Batch && hold.state == HoldState::Open {
+                self.alarm = Some("one request is held twice");
+            }
             return match hold.state {
                 HoldState::Open => Answer::Held(hold.legs),
                 HoldState::Settled | HoldState::Voided => Answer::AlreadyResolved,
@@ -181,6 +162,7 @@ impl Store {
             opened_at: self.now,
             deadline: self.now + LIFETIME,
             state: HoldState::Open,
+            place,
             serial: self.serial,
         });
         Answer::Held(legs)
@@ -209,7 +191,8 @@ impl Store {
         let Some(hold) = self.holds[submitted.call] else {
             return Answer::NoHold;
         };
-        if hold.state != HoldState::Open || hold.account != submitted.account {
+        let ended = hold.state != HoldState::Open && !self.is(Mutation::ExtendAfterTheEnd);
+        if ended || hold.account != submitted.account {
             return Answer::NoHold;
         }
         let more = total - hold.legs.total();
@@ -234,7 +217,11 @@ impl Store {
             paid: hold.legs.paid + more.paid,
             trial: hold.legs.trial + more.trial,
         };
-        self.holds[submitted.call] = Some(Hold { legs, ..hold });
+        // A hold that has a row of its own is raised there.
+        let lost = hold.place == HoldPlace::Moved && self.is(Mutation::ExtendAfterTheSweep);
+        if !lost {
+            self.holds[submitted.call] = Some(Hold { legs, ..hold });
+        }
         match short {
             None => Answer::Held(legs),
             Some(_) => Answer::TooLittle(legs.total()),

@@ -90,8 +90,19 @@ pub(crate) struct Hold {
     pub(crate) opened_at: i64,
     pub(crate) deadline: i64,
     pub(crate) state: HoldState,
+    /// Where it is, which only a world of packed holds tells apart.
+    pub(crate) place: HoldPlace,
     /// The transaction that made it, counted from the beginning.
     pub(crate) serial: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HoldPlace {
+    Row,
+    /// In the row of its batch.
+    Batch,
+    /// It was in the row of its batch, and has been open for so long that it has one of its own.
+    Moved,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -226,8 +237,10 @@ pub(crate) enum Answer {
 }
 
 /// Words for one transaction.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Batch {
+    /// Its number on the lane: a batch whose outcome is unknown is repeated under it.
+    pub(crate) seq: Option<u32>,
     words: [Option<CallOperation>; BATCH],
     count: usize,
 }
@@ -279,6 +292,19 @@ impl Word {
     }
 }
 
+// === impl CallOperation ===
+
+impl CallOperation {
+    /// Whether it is about a hold that is packed, in a world that packs: one of a request.
+    pub(crate) fn is_packed(&self) -> bool {
+        let about_the_hold = match self.word {
+            Word::Reserve(_) | Word::Extend(..) | Word::Settle(_) | Word::Void(_) => true,
+            Word::Refund(..) | Word::WriteOff(..) => false,
+        };
+        about_the_hold && self.owner == Owner::Request
+    }
+}
+
 // === impl Batch ===
 
 impl Batch {
@@ -286,6 +312,7 @@ impl Batch {
 
     pub(crate) fn new(words: impl Iterator<Item = CallOperation>) -> Self {
         let mut batch = Self {
+            seq: None,
             words: [None; BATCH],
             count: 0,
         };

@@ -29,6 +29,8 @@ const DEAD_AFTER: i64 = 20;
 pub(crate) enum Mode {
     /// The store, each time.
     Direct,
+    /// The store, and the holds of requests share the rows of their batches.
+    Packed,
     /// The node's lease where it has one.
     Leased,
 }
@@ -192,7 +194,7 @@ impl World {
                 }
             }
         }
-        let processes = std::array::from_fn(|node| Process::new(store.register(node), wrong));
+        let processes = std::array::from_fn(|node| Process::new(store.register(node), mode, wrong));
         let mut world = Self {
             mode,
             wrong,
@@ -343,7 +345,7 @@ impl World {
         match self.mode {
             Mode::Leased if self.wrong == Some(Mutation::ReclaimTooEarly) => LEASE_TTL / 2,
             Mode::Leased => LEASE_TTL + LONGEST_CALL,
-            Mode::Direct => DEAD_AFTER,
+            Mode::Direct | Mode::Packed => DEAD_AFTER,
         }
     }
 
@@ -363,12 +365,12 @@ impl World {
 // === impl Process ===
 
 impl Process {
-    fn new(author: NodeEpoch, wrong: Option<Mutation>) -> Self {
+    fn new(author: NodeEpoch, mode: Mode, wrong: Option<Mutation>) -> Self {
         Self {
             author,
             up: true,
             paused: false,
-            lane: Lane::new(wrong),
+            lane: Lane::new(mode == Mode::Packed, wrong),
             leases: NodeLeases::new(author.node, wrong),
             lease_request_out: None,
             last_lease_request: 0,

@@ -8,8 +8,8 @@ use super::{Stale, Store};
 use crate::model::leases::{End, LeaseReply, LeaseRequest, Record};
 use crate::model::mutations::Mutation;
 use crate::model::tables::{
-    Ask, BudgetWindows, Hold, HoldState, KEYS, LIFETIME, Lease, LeaseId, LeaseState, NodeEpoch,
-    UsageRow,
+    Ask, BudgetWindows, Hold, HoldPlace, HoldState, KEYS, LIFETIME, Lease, LeaseId, LeaseState,
+    NodeEpoch, UsageRow,
 };
 
 impl Store {
@@ -128,6 +128,7 @@ impl Store {
             opened_at: record.begun_at,
             deadline: record.begun_at + LIFETIME,
             state,
+            place: HoldPlace::Row,
             serial: self.serial,
         });
         self.usages.push(UsageRow {

@@ -4,7 +4,9 @@ use trunkline_ledger::{Outcome, WriteOffReason};
 
 use super::{Stale, Store, Verdict, Whose};
 use crate::model::mutations::Mutation;
-use crate::model::tables::{Answer, CALLS, Hold, HoldState, LeaseState, Life, NodeEpoch, Owner};
+use crate::model::tables::{
+    Answer, CALLS, Hold, HoldPlace, HoldState, LIFETIME, LeaseState, Life, NodeEpoch, Owner,
+};
 
 impl Store {
     /// Begins a node's next life and, in the same step, voids what its last one left open.
@@ -67,10 +69,23 @@ impl Store {
             self.check_author(sweeper)?;
         }
         self.serial += 1;
+        self.move_long_holds(sweeper);
         let now = self.now;
         let overdue = move |hold: &Hold| hold.deadline < now;
         let expired = Outcome::Expired;
         Ok(self.void_all(sweeper, overdue, expired, WriteOffReason::Expired))
+    }
+
+    /// What the sweeper's own node holds for long gets rows of its own.
+    fn move_long_holds(&mut self, sweeper: NodeEpoch) {
+        let now = self.now;
+        for hold in self.holds.iter_mut().flatten() {
+            let long = now - hold.opened_at > LIFETIME / 3;
+            let packed = hold.place == HoldPlace::Batch && hold.state == HoldState::Open;
+            if packed && long && hold.author == sweeper {
+                hold.place = HoldPlace::Moved;
+            }
+        }
     }
 
     fn void_all(

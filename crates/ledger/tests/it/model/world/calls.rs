@@ -136,7 +136,7 @@ impl World {
     }
 
     fn ask_lease(&mut self, node: usize, submitted: &CallOperation) -> Option<Answer> {
-        if self.mode == Mode::Direct || submitted.owner == Owner::Task {
+        if self.mode != Mode::Leased || submitted.owner == Owner::Task {
             return None;
         }
         let reserves = matches!(submitted.word, Word::Reserve(_));

@@ -43,7 +43,7 @@ impl World {
 
     fn leases_are_quiet(&self, node: usize) -> bool {
         match self.mode {
-            Mode::Direct => true,
+            Mode::Direct | Mode::Packed => true,
             Mode::Leased => self.processes[node].leases.is_quiet(),
         }
     }
@@ -78,7 +78,7 @@ impl World {
     /// A node ships its journal and gives its leases back; new ones are not taken any more.
     fn wind_up(&mut self, node: usize) -> bool {
         match self.mode {
-            Mode::Direct => false,
+            Mode::Direct | Mode::Packed => false,
             Mode::Leased if self.processes[node].leases.is_quiet() => false,
             Mode::Leased => {
                 let leases = &self.processes[node].leases.memory.leases;
