@@ -39,7 +39,8 @@ async fn a_batch_that_was_written_a_second_time_is_found() {
 #[tokio::test]
 async fn an_open_hold_below_the_watermark_is_found() {
     detects(
-        "UPDATE ledger.hold_watermark SET seq = 1000000",
+        "INSERT INTO ledger.hold_watermark (epoch_id, lane, seq)
+             SELECT DISTINCT epoch_id, lane, 1000000 FROM ledger.hold_batch",
         &["packed_hold_below_watermark"],
     )
     .await;

@@ -118,6 +118,9 @@ impl Lane {
                 Word::Void(_) | Word::Refund(..) | Word::WriteOff(..) => {
                     self.take_backs.push(job.submitted);
                 }
+                Word::Reserve(_) if self.wrong == Some(Mutation::ReleaseAnUnwrittenHold) => {
+                    self.undo(&job.submitted);
+                }
                 Word::Reserve(_) | Word::Extend(..) => {}
             }
         }
