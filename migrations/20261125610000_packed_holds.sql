@@ -16,7 +16,8 @@ ALTER TABLE ledger.node_epoch
 -- Counts changes of an account's budgets and keys. A node keeps which budgets a key counts in; a reservation that
 -- was made with an older count is answered `stale`, and nothing was taken for it.
 ALTER TABLE ledger.account ADD COLUMN revision bigint NOT NULL DEFAULT 0;
-GRANT UPDATE (revision) ON ledger.account TO trunkline_console;
+-- Keys are made through both planes.
+GRANT UPDATE (revision) ON ledger.account TO trunkline_data, trunkline_console;
 CREATE FUNCTION ledger.revise_account() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $revise$

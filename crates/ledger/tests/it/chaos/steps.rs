@@ -284,7 +284,8 @@ async fn at_table(looker: &mut PgConnection, node: &str, text: &str, table: &str
     let query = sqlx::query_scalar(
         "SELECT a.pid FROM pg_stat_activity AS a JOIN pg_locks AS l ON l.pid = a.pid
          WHERE a.application_name = $1 AND a.query LIKE $2 AND NOT l.granted
-             AND l.relation IN (SELECT relid FROM pg_partition_tree($3::text::regclass))
+             AND (l.relation = $3::text::regclass
+                 OR l.relation IN (SELECT relid FROM pg_partition_tree($3::text::regclass)))
          LIMIT 1",
     )
     .bind(node)
