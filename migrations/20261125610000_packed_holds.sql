@@ -664,6 +664,39 @@ END
 $make$;
 REVOKE ALL ON FUNCTION ledger.make_apply(date) FROM PUBLIC;
 
+-- Ends the doubt about a batch whose answer was lost and whose callers are gone: true if it was not applied and
+-- never will be, because its sequence is taken; false if it was. Under the locks of its accounts, so that one which
+-- is on its way either is seen here or sees this.
+CREATE FUNCTION ledger.abandon_batch(of_day date, by_node text, by_epoch bigint, by_lane smallint, by_seq bigint,
+    accounts bigint[]) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+AS $abandon$
+DECLARE
+    own integer;
+    abandoned boolean;
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(ledger.node_lock(by_node));
+    SELECT e.id INTO own FROM ledger.node AS n JOIN ledger.node_epoch AS e ON e.node = n.name AND e.epoch = n.epoch
+    WHERE n.name = by_node AND n.epoch = by_epoch;
+    IF own IS NULL THEN
+        RAISE EXCEPTION 'this epoch of % is over', by_node USING ERRCODE = 'TL001';
+    END IF;
+    PERFORM FROM ledger.account AS a WHERE a.id = ANY (accounts) ORDER BY a.id FOR NO KEY UPDATE;
+    SELECT b.answers ? 'abandoned' INTO abandoned FROM ledger.hold_batch AS b
+    WHERE b.day = of_day AND b.epoch_id = own AND b.lane = by_lane AND b.seq = by_seq;
+    IF FOUND THEN
+        RETURN COALESCE(abandoned, false);
+    END IF;
+    INSERT INTO ledger.hold_batch (day, epoch_id, lane, seq, members, opened_at, request_ids, account_ids, key_ids,
+        paid, trial, paid_only, terms_ids, lifetimes_ms, answers)
+    VALUES (of_day, own, by_lane, by_seq, 0, app.now(), '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',
+        '{"abandoned": true}');
+    RETURN true;
+END
+$abandon$;
+REVOKE ALL ON FUNCTION ledger.abandon_batch(date, text, bigint, smallint, bigint, bigint[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION ledger.abandon_batch(date, text, bigint, smallint, bigint, bigint[]) TO trunkline_data;
+
 CREATE OR REPLACE FUNCTION ledger.make_partitions(first_day date, days integer) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $make$

@@ -170,6 +170,26 @@ impl PackedHolds {
         answers::read(batch, self.lane, &arguments, &row)
     }
 
+    /// Takes the sequence of a batch whose outcome is unknown, so that it is never applied; false if it
+    /// was.
+    pub(crate) async fn abandon(
+        &self,
+        connection: &mut PgConnection,
+        node_epoch: &NodeEpoch,
+        batch: &PackedBatch<'_>,
+    ) -> Result<bool, sqlx::Error> {
+        let accounts: Vec<i64> = (batch.ops.iter()).map(|op| op.account().number()).collect();
+        sqlx::query_scalar("SELECT ledger.abandon_batch($1, $2, $3, $4, $5, $6)")
+            .bind(batch.day.date())
+            .bind(node_epoch.node.as_str())
+            .bind(node_epoch.epoch)
+            .bind(self.lane)
+            .bind(batch.seq)
+            .bind(accounts)
+            .fetch_one(connection)
+            .await
+    }
+
     /// Remembers what a batch that is committed opened and ended, and returns its answers.
     pub(crate) fn remember(&mut self, batch: AppliedBatch) -> Vec<Applied> {
         for request in &batch.closed {
@@ -223,6 +243,14 @@ pub(crate) struct PackedBatch<'a> {
     pub(crate) day: Day,
     pub(crate) seq: i64,
     pub(crate) ops: &'a [&'a Op],
+}
+
+// === impl PackedBatch ===
+
+impl PackedBatch<'_> {
+    pub(crate) fn has_charges(&self) -> bool {
+        self.ops.iter().any(|op| matches!(op, Op::Settle(_)))
+    }
 }
 
 /// What a batch may have once.

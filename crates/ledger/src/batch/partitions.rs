@@ -36,6 +36,10 @@ impl Day {
         format!("ledger.apply_{}", self.suffix())
     }
 
+    pub(crate) const fn date(self) -> Date {
+        self.0
+    }
+
     /// A day as PostgreSQL has it.
     pub(crate) const fn of_date(date: Date) -> Self {
         Self(date)

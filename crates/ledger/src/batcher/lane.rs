@@ -335,9 +335,13 @@ impl Job {
 
     /// After an unknown commit the caller's timeout no longer applies: the operation is retried
     /// until its outcome is known, and then compensated if the caller stopped waiting.
-    fn mark_unsure(&mut self) {
-        self.expires = None;
+    const fn mark_unsure(&mut self) {
         self.unsure = true;
+    }
+
+    /// Its outcome is unknown, and its caller stopped waiting.
+    fn is_unsure_and_unheard(&self) -> bool {
+        self.unsure && self.expires.is_some() && self.given_up(Instant::now())
     }
 
     fn given_up(&self, now: Instant) -> bool {
@@ -354,7 +358,7 @@ fn forget_expired(jobs: Vec<Job>, compensations: &mut CompensationQueue) -> Vec<
     let now = Instant::now();
     let (gone, waiting): (Vec<Job>, Vec<Job>) = jobs
         .into_iter()
-        .partition(|job| job.expires.is_some() && job.given_up(now));
+        .partition(|job| !job.unsure && job.expires.is_some() && job.given_up(now));
     for job in gone {
         match &job.op {
             Op::Settle(settle) if settle.on_caller_gone == OnCallerGone::Refund => {
@@ -379,8 +383,10 @@ fn answer(
     compensations: &mut CompensationQueue,
 ) -> Option<Batch> {
     let mut rerouted = Vec::new();
-    for (job, applied) in jobs.into_iter().zip(applied) {
+    for (mut job, applied) in jobs.into_iter().zip(applied) {
         let Applied::Answer(answer) = applied else {
+            // Whatever was tried before, it was not applied.
+            job.unsure = false;
             rerouted.push(job);
             continue;
         };

@@ -98,7 +98,7 @@ impl Losses {
     async fn undelivered(&self, customer: &mut Customer) {
         let prompt = "Hello [[tokens:5]] [[fault:slow_first_byte:700]]";
         let line = self.send(customer, prompt, false).await;
-        self.until(customer, "money is held", ("hold", 1)).await;
+        self.until(customer, "money is held", ("any_hold", 1)).await;
         drop(line);
         self.until(customer, "the call is charged", ("usage", 1))
             .await;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use sqlx::Connection as _;
 use trunkline_db::DbError;
 
 use super::{CompensationQueue, Job, Lane, LaneConnection, answer, no_answer, silent};
@@ -60,11 +61,36 @@ impl Lane {
             seq,
             ops: &ops,
         };
+        // It may have been applied, and is answered then. If it was not, it must not be now: those who
+        // are gone were told that nothing happened.
+        let is_doubtful = jobs.iter().any(Job::is_unsure_and_unheard);
+        if is_doubtful && self.abandon(&batch, connection, packed).await? {
+            return Ok(jobs.iter().map(|_| Applied::Reroute).collect());
+        }
         match self.apply_alone(&batch, connection, packed).await {
             Err(error) if packed::has_events(&error) => {
                 self.apply_with_events(&batch, connection, packed).await
             }
             done => done,
+        }
+    }
+
+    async fn abandon(
+        &self,
+        batch: &PackedBatch<'_>,
+        connection: &mut LaneConnection,
+        packed: &PackedHolds,
+    ) -> Result<bool, BatchError> {
+        let settings = self.database.settings();
+        let mut session = connection.session(&self.database).await?;
+        let work = packed.abandon(&mut session, &self.node_epoch, batch);
+        match tokio::time::timeout(settings.answer_timeout, work).await {
+            Ok(Ok(abandoned)) => {
+                connection.keep(session, settings.max_lifetime);
+                Ok(abandoned)
+            }
+            Ok(Err(error)) => Err(packed::of_commit(error)),
+            Err(_) => Err(packed::of_commit(no_answer())),
         }
     }
 
@@ -76,6 +102,13 @@ impl Lane {
     ) -> Result<Vec<Applied>, BatchError> {
         let settings = self.database.settings();
         let mut session = connection.session(&self.database).await?;
+        if batch.has_charges() {
+            // What is sent into a line that is down may arrive when this process is gone, and the
+            // statement commits itself. A charge is sent over a line that answers.
+            let ping = tokio::time::timeout(settings.acquire_timeout, session.ping()).await;
+            ping.unwrap_or_else(|_| Err(no_answer()))
+                .map_err(DbError::from)?;
+        }
         let work = packed.apply(&mut session, &self.node_epoch, batch, false);
         match tokio::time::timeout(settings.answer_timeout, work).await {
             Ok(Ok(applied)) => {
