@@ -147,17 +147,26 @@ impl PackedHolds {
         }
     }
 
-    /// Applies a batch; call [`PackedHolds::remember`] when it is committed. Without `may_notify` a
+    /// Reads what is not known of a batch's payers and terms. Outside the batch's transaction: numbers of terms are
+    /// remembered, and must not be rolled back.
+    pub(crate) async fn load(
+        &mut self,
+        connection: &mut PgConnection,
+        ops: &[&Op],
+    ) -> Result<(), sqlx::Error> {
+        self.payers.load(connection, ops).await?;
+        self.terms.load(connection, ops).await
+    }
+
+    /// Applies a batch that is loaded; call [`PackedHolds::remember`] when it is committed. Without `may_notify` a
     /// batch that has events is not applied and fails with [`has_events`].
     pub(crate) async fn apply(
-        &mut self,
+        &self,
         connection: &mut PgConnection,
         node_epoch: &NodeEpoch,
         batch: &PackedBatch<'_>,
         may_notify: bool,
     ) -> Result<AppliedBatch, sqlx::Error> {
-        self.payers.load(connection, batch.ops).await?;
-        self.terms.load(connection, batch.ops).await?;
         let arguments = Arguments::of(batch.ops, &self.open, &self.payers, &self.terms);
         let header = Header {
             node_epoch,

@@ -16,7 +16,7 @@ use crate::batch::{BatchError, refund_in, run_in};
 use crate::node_epoch::NodeEpoch;
 use crate::operations::{Answer, OnCallerGone, Op};
 use crate::packed::{self, Applied, OpenRequests, PackedHolds};
-use packed_commit::{Batch, Way, route};
+use packed_commit::{Batch, Numbered, Way, route};
 
 /// Backoff before the database is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -136,9 +136,13 @@ impl Lane {
                     answers.map(|answers| answers.into_iter().map(Applied::Answer).collect())
                 }
                 Way::Packed(day, seq) => {
-                    let seq = seq.unwrap_or_else(|| packed.next_seq());
-                    way = Way::Packed(day, Some(seq));
-                    self.commit_packed(&jobs, day, seq, connection, packed)
+                    let numbered = Numbered {
+                        day,
+                        seq: seq.unwrap_or_else(|| packed.next_seq()),
+                        is_repeated: seq.is_some(),
+                    };
+                    way = Way::Packed(day, Some(numbered.seq));
+                    self.commit_packed(&jobs, numbered, connection, packed)
                         .await
                 }
             };

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use sqlx::Connection as _;
-use trunkline_db::DbError;
+use trunkline_db::{DbError, within};
 
 use super::{CompensationQueue, Job, Lane, LaneConnection, answer, no_answer, silent};
 use crate::batch::BatchError;
@@ -39,16 +38,25 @@ pub(super) struct Batch {
     pub(super) jobs: Vec<Job>,
 }
 
+/// A batch of packed holds under its sequence.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Numbered {
+    pub(super) day: Day,
+    pub(super) seq: i64,
+    /// It was tried under this sequence, and may have happened.
+    pub(super) is_repeated: bool,
+}
+
 // === impl Lane ===
 
 impl Lane {
-    /// Applies operations on packed holds: one statement that commits itself or, if it has events to
-    /// write, a transaction with them.
+    /// Applies operations on packed holds. A batch without charges is one statement that commits itself. One with
+    /// charges, or with events to write, is a transaction: a statement that is on its way when the line breaks or
+    /// this process dies may run later, and must not commit then. Only COMMIT is in doubt.
     pub(super) async fn commit_packed(
         &self,
         jobs: &[Job],
-        day: Day,
-        seq: i64,
+        numbered: Numbered,
         connection: &mut LaneConnection,
         packed: &mut PackedHolds,
     ) -> Result<Vec<Applied>, BatchError> {
@@ -57,8 +65,8 @@ impl Lane {
             return Ok(dropped);
         }
         let batch = PackedBatch {
-            day,
-            seq,
+            day: numbered.day,
+            seq: numbered.seq,
             ops: &ops,
         };
         // It may have been applied, and is answered then. If it was not, it must not be now: those who
@@ -67,9 +75,16 @@ impl Lane {
         if is_doubtful && self.abandon(&batch, connection, packed).await? {
             return Ok(jobs.iter().map(|_| Applied::Reroute).collect());
         }
+        // What is repeated is the same batch only if the same is known of its payers.
+        if !numbered.is_repeated {
+            self.load(&ops, connection, packed).await?;
+        }
+        if batch.has_charges() {
+            return self.apply_in_transaction(&batch, connection, packed).await;
+        }
         match self.apply_alone(&batch, connection, packed).await {
             Err(error) if packed::has_events(&error) => {
-                self.apply_with_events(&batch, connection, packed).await
+                self.apply_in_transaction(&batch, connection, packed).await
             }
             done => done,
         }
@@ -94,6 +109,19 @@ impl Lane {
         }
     }
 
+    async fn load(
+        &self,
+        ops: &[&Op],
+        connection: &mut LaneConnection,
+        packed: &mut PackedHolds,
+    ) -> Result<(), BatchError> {
+        let settings = self.database.settings();
+        let mut session = connection.session(&self.database).await?;
+        within(settings.answer_timeout, packed.load(&mut session, ops)).await?;
+        connection.keep(session, settings.max_lifetime);
+        Ok(())
+    }
+
     async fn apply_alone(
         &self,
         batch: &PackedBatch<'_>,
@@ -102,13 +130,6 @@ impl Lane {
     ) -> Result<Vec<Applied>, BatchError> {
         let settings = self.database.settings();
         let mut session = connection.session(&self.database).await?;
-        if batch.has_charges() {
-            // What is sent into a line that is down may arrive when this process is gone, and the
-            // statement commits itself. A charge is sent over a line that answers.
-            let ping = tokio::time::timeout(settings.acquire_timeout, session.ping()).await;
-            ping.unwrap_or_else(|_| Err(no_answer()))
-                .map_err(DbError::from)?;
-        }
         let work = packed.apply(&mut session, &self.node_epoch, batch, false);
         match tokio::time::timeout(settings.answer_timeout, work).await {
             Ok(Ok(applied)) => {
@@ -121,7 +142,7 @@ impl Lane {
         }
     }
 
-    async fn apply_with_events(
+    async fn apply_in_transaction(
         &self,
         batch: &PackedBatch<'_>,
         connection: &mut LaneConnection,
