@@ -34,6 +34,7 @@ mod operations;
 mod packed;
 #[cfg(test)]
 mod packed_calls;
+mod packed_doubts;
 #[cfg(test)]
 mod recovery;
 #[cfg(test)]

@@ -5,12 +5,10 @@ use std::time::Duration;
 use trunkline_db::{PoolSettings, Role, connect};
 use trunkline_ledger::accounts::{self as ledger_accounts, Period};
 use trunkline_ledger::{
-    ExtendAnswer, Ledger, LedgerError, LedgerSettings, ReserveAnswer, SettleAnswer, Shortage,
-    recovery,
+    ExtendAnswer, Ledger, LedgerError, ReserveAnswer, SettleAnswer, Shortage, recovery,
 };
 use trunkline_types::{KeyId, NodeId};
 
-use crate::lock_helpers::{transfers, until_wallets};
 use crate::test_ledger::{
     TestLedger, done, extend, held, nanos, patient, request, reserve, reserve_row, settle, void,
 };
@@ -317,41 +315,5 @@ async fn a_batch_whose_answer_is_lost_is_neither_lost_nor_applied_twice() {
     assert_eq!(harness.db.ask(written).await, [expected.to_string()]);
     assert_eq!(ledger.counts().retried, 5);
     assert_eq!(harness.wallets(account).await, [910, 0, 0, 0]);
-    harness.audit().await;
-}
-
-/// Its caller was told that nothing happened, so nothing must.
-#[tokio::test]
-async fn a_batch_that_never_arrived_is_not_applied_once_its_caller_has_gone() {
-    let harness = TestLedger::new().await;
-    let account = harness.account(100, 0).await;
-    let wire = harness.db.wire();
-    let url = harness.db.url_through(&wire, Role::Data);
-    let hasty = PoolSettings {
-        answer_timeout: Duration::from_secs(1),
-        ..PoolSettings::named("lane")
-    };
-    let data = connect(&url, Role::Data, hasty).await.unwrap();
-    let node = NodeId::new("n1").unwrap();
-    let settings = LedgerSettings {
-        settlement_wait: Duration::from_millis(300),
-        ..patient()
-    };
-    let (ledger, _tasks) = Ledger::open(data, &node, settings).await.unwrap();
-    let call = request();
-    ledger.reserve(reserve(call, account, 30)).await.unwrap();
-    wire.only_of("INSERT INTO ledger.usage_unsummed");
-    wire.stall_before_commit();
-    assert_eq!(
-        ledger.settle(settle(call, account, 30)).await,
-        Err(LedgerError::Unavailable)
-    );
-    assert_eq!(wire.strikes(), 1);
-    until_wallets(&harness, account, [100, 0, 0, 0]).await;
-    assert_eq!(transfers(&harness, call).await, [""; 0], "never charged");
-    let outcome = "SELECT outcome FROM ledger.usage";
-    assert_eq!(harness.db.ask(outcome).await, ["database_away"]);
-    let abandoned = "SELECT count(*)::text FROM ledger.hold_batch WHERE answers ? 'abandoned'";
-    assert_eq!(harness.db.ask(abandoned).await, ["1"]);
     harness.audit().await;
 }
