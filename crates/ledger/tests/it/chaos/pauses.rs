@@ -59,9 +59,12 @@ async fn one_pause(
     let node = format!("paused-{round}");
     let mut sleeper = harness.process(&node);
     let epoch = sleeper.done("open").await;
-    // Another node's hold, for the sweep that the sleeper will try in its old name.
-    let bystander = harness.bystander.as_mut().expect("it is there");
-    bystander.done("reserve 2").await;
+    // Another node's hold, for the sweep that the sleeper will try in its old name: a row, which has a
+    // deadline to miss.
+    let other_node = format!("other-{round}");
+    let mut other = harness.process_of(&other_node, Holds::Rows);
+    other.done("open").await;
+    other.done("reserve 2").await;
     let mut reached = step
         .reach(&harness.postgres, &mut sleeper, harness.accounts[0])
         .await;
@@ -114,6 +117,10 @@ async fn one_pause(
     assert_eq!(after, before, "nothing changes");
     harness
         .heal(&node, &[&sleeper.history], OrphanedBy::Itself)
+        .await;
+    other.quit().await;
+    harness
+        .heal(&other_node, &[&other.history], OrphanedBy::Itself)
         .await;
     harness.tell(&format!("{} ({orphaned_by:?})", step.name), &words, seconds);
 }

@@ -109,6 +109,11 @@ impl ProcessHarness {
 
     /// A process of this name that has not spoken yet. The bystander's line cannot be broken.
     pub(crate) fn process(&self, node: &str) -> Process {
+        self.process_of(node, self.holds)
+    }
+
+    /// The same, with holds of this kind.
+    pub(crate) fn process_of(&self, node: &str, holds: Holds) -> Process {
         let url = |secret: trunkline_types::Secret| secret.reveal().to_owned();
         let direct = url(self.postgres.direct_url(Role::Data));
         let wire = url(self.postgres.url(Role::Data));
@@ -129,7 +134,7 @@ impl ProcessHarness {
             salt: word,
             largest: LARGEST,
             limits: Limits::FOR_FAULTS,
-            holds: self.holds,
+            holds,
         })
     }
 
