@@ -70,10 +70,10 @@ async fn a_settlement_on_its_way_when_its_process_dies_is_not_charged() {
     let (ledger, _tasks, answer) = opened.await.unwrap();
     assert_eq!(answer, Ok(held(30, 0)));
     let barrier = in_the_way(&harness, account).await;
-    let asked = process.spawn(async move { ledger.settle(settle(call, account, 30)).await });
+    let settling = process.spawn(async move { ledger.settle(settle(call, account, 30)).await });
     until_blocked(&harness).await;
     process.shutdown_background();
-    assert!(asked.await.is_err(), "nobody hears the answer");
+    assert!(settling.await.is_err(), "no caller hears the answer");
     barrier.rollback().await.unwrap();
     let there = "SELECT count(*)::text FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = 'doomed' AND state <> 'idle'";

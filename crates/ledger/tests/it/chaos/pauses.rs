@@ -8,6 +8,7 @@ use trunkline_types::NodeId;
 use crate::chaos::child_process::Holds;
 use crate::chaos::config::{HEAL_LIMIT, STEP_LIMIT, rounds, until};
 use crate::chaos::history::{Answered, Event, History};
+use crate::chaos::process::Process;
 use crate::chaos::process_harness::{
     OrphanedBy, ProcessHarness, deadline_passes, durable, in_flight,
 };
@@ -59,12 +60,7 @@ async fn one_pause(
     let node = format!("paused-{round}");
     let mut sleeper = harness.process(&node);
     let epoch = sleeper.done("open").await;
-    // Another node's hold, for the sweep that the sleeper will try in its old name: a row, which has a
-    // deadline to miss.
-    let other_node = format!("other-{round}");
-    let mut other = harness.process_of(&other_node, Holds::Rows);
-    other.done("open").await;
-    other.done("reserve 2").await;
+    let mut other = silent_hold(harness, round).await;
     let mut reached = step
         .reach(&harness.postgres, &mut sleeper, harness.accounts[0])
         .await;
@@ -120,9 +116,18 @@ async fn one_pause(
         .await;
     other.quit().await;
     harness
-        .heal(&other_node, &[&other.history], OrphanedBy::Itself)
+        .heal(&other.node, &[&other.history], OrphanedBy::Itself)
         .await;
     harness.tell(&format!("{} ({orphaned_by:?})", step.name), &words, seconds);
+}
+
+/// Another node with a hold, for the sweep that the sleeper will try in its old name: a row, which has
+/// a deadline to miss.
+async fn silent_hold(harness: &ProcessHarness, round: usize) -> Process {
+    let mut other = harness.process_of(&format!("other-{round}"), Holds::Rows);
+    other.done("open").await;
+    other.done("reserve 2").await;
+    other
 }
 
 /// A sleeper that held nothing is not swept, which is right: then its next life begins instead.
