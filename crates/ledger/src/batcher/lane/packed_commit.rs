@@ -1,13 +1,14 @@
 //! Batches of operations on packed holds, and where each operation of a lane goes.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use trunkline_db::{DbError, within};
+use trunkline_types::RequestId;
 
 use super::{CompensationQueue, Job, Lane, LaneConnection, answer, no_answer, silent};
-use crate::batch::BatchError;
 use crate::batch::notifications::write_events;
 use crate::batch::partitions::Day;
+use crate::batch::{BatchError, run_in};
 use crate::operations::Op;
 use crate::packed::{self, Applied, Once, PackedBatch, PackedHolds, Route};
 
@@ -60,14 +61,16 @@ impl Lane {
         connection: &mut LaneConnection,
         packed: &mut PackedHolds,
     ) -> Result<Vec<Applied>, BatchError> {
-        let ops: Vec<&Op> = jobs.iter().map(|job| &job.op).collect();
-        if let Some(dropped) = PackedHolds::dropped(&ops) {
+        let all: Vec<&Op> = jobs.iter().map(|job| &job.op).collect();
+        if let Some(dropped) = PackedHolds::dropped(&all) {
             return Ok(dropped);
         }
+        // What goes along is at the end; see `route`.
+        let (ops, along) = all.split_at(all.partition_point(|op| !goes_along(op)));
         let batch = PackedBatch {
             day: numbered.day,
             seq: numbered.seq,
-            ops: &ops,
+            ops,
         };
         // It may have been applied, and is answered then. If it was not, it must not be now: those who
         // are gone were told that nothing happened.
@@ -77,17 +80,17 @@ impl Lane {
         }
         // What is repeated is the same batch only if the same is known of its payers.
         if !numbered.is_repeated {
-            self.load(&ops, connection, packed).await?;
+            self.load(ops, connection, packed).await?;
         }
-        if batch.has_charges() {
-            return self.apply_in_transaction(&batch, connection, packed).await;
-        }
-        match self.apply_alone(&batch, connection, packed).await {
-            Err(error) if packed::has_events(&error) => {
-                self.apply_in_transaction(&batch, connection, packed).await
+        let in_transaction = batch.has_charges() || !along.is_empty();
+        if !in_transaction {
+            match self.apply_alone(&batch, connection, packed).await {
+                Err(error) if packed::has_events(&error) => {}
+                done => return done,
             }
-            done => done,
         }
+        self.apply_in_transaction(&batch, along, connection, packed)
+            .await
     }
 
     async fn abandon(
@@ -145,6 +148,7 @@ impl Lane {
     async fn apply_in_transaction(
         &self,
         batch: &PackedBatch<'_>,
+        along: &[&Op],
         connection: &mut LaneConnection,
         packed: &mut PackedHolds,
     ) -> Result<Vec<Applied>, BatchError> {
@@ -156,16 +160,40 @@ impl Lane {
             let events = &applied.events;
             let reached = events.reached.iter().copied().collect();
             write_events(&mut tx, &events.crossed, &reached).await?;
-            Ok::<_, BatchError>(applied)
+            let answers = match along {
+                [] => Vec::new(),
+                // Their accounts are those of the batch, which are locked.
+                ops => run_in(&mut tx, &self.node_epoch, ops).await?,
+            };
+            Ok::<_, BatchError>((applied, answers))
         };
         let result = match tokio::time::timeout(settings.answer_timeout, work).await {
             Ok(result) => result,
             Err(_) => return Err(BatchError::Db(silent())),
         };
-        let (applied, session) = tx.finish_and_keep(result).await?;
+        let ((applied, answers), session) = tx.finish_and_keep(result).await?;
         connection.keep(session, settings.max_lifetime);
-        Ok(packed.remember(applied))
+        let mut applied = packed.remember(applied);
+        applied.extend(answers.into_iter().map(Applied::Answer));
+        Ok(applied)
     }
+}
+
+/// A refund and a write-off of a call whose packed hold ends in the same batch: what a charge that was not
+/// confirmed needs happens in one transaction, or a process that dies would leave the loss unwritten.
+const fn goes_along(op: &Op) -> bool {
+    match op {
+        Op::Refund(_) | Op::WriteOff(_) => true,
+        Op::Reserve(_) | Op::Extend(_) | Op::Settle(_) | Op::Void(_) => false,
+    }
+}
+
+/// What a day's batch has, and what goes along with it.
+#[derive(Default)]
+struct DayJobs {
+    once: Once,
+    jobs: Vec<Job>,
+    along: Vec<Job>,
 }
 
 /// Batches of jobs by where they go. What a batch may not have twice comes after it, and so does what
@@ -176,8 +204,9 @@ pub(super) fn route(
     compensations: &mut CompensationQueue,
 ) -> Vec<Batch> {
     let (mut rows, mut later) = (Vec::new(), Vec::new());
-    let mut days: BTreeMap<Day, (Once, Vec<Job>)> = BTreeMap::new();
+    let mut days: BTreeMap<Day, DayJobs> = BTreeMap::new();
     let mut reserving = HashSet::new();
+    let mut ended: HashMap<RequestId, Day> = HashMap::new();
     for job in jobs {
         let request = job.op.request();
         if reserving.contains(&request) {
@@ -188,14 +217,20 @@ pub(super) fn route(
             reserving.insert(request);
         }
         match packed.route(&job.op) {
-            Route::Rows => rows.push(job),
+            Route::Rows => match ended.get(&request).filter(|_| goes_along(&job.op)) {
+                Some(day) => days.entry(*day).or_default().along.push(job),
+                None => rows.push(job),
+            },
             Route::Answered(known) => {
                 answer(vec![job], vec![Applied::Answer(known)], compensations);
             }
             Route::Packed(day) => {
-                let (once, jobs) = days.entry(day).or_default();
-                if once.admits(&job.op) {
-                    jobs.push(job);
+                let of_day = days.entry(day).or_default();
+                if of_day.once.admits(&job.op) {
+                    if matches!(job.op, Op::Settle(_) | Op::Void(_)) {
+                        ended.insert(request, day);
+                    }
+                    of_day.jobs.push(job);
                 } else {
                     later.push(job);
                 }
@@ -213,9 +248,12 @@ pub(super) fn route(
             jobs: rows,
         },
     ];
-    batches.extend(days.into_iter().map(|(day, (_, jobs))| Batch {
-        way: Way::Packed(day, None),
-        jobs,
+    batches.extend(days.into_iter().map(|(day, mut of_day)| {
+        of_day.jobs.append(&mut of_day.along);
+        Batch {
+            way: Way::Packed(day, None),
+            jobs: of_day.jobs,
+        }
     }));
     batches
 }
