@@ -252,3 +252,17 @@ WHERE to_regclass('ledger.usage_' || to_char(day.day, 'YYYYMMDD')) IS NULL
     AND to_regclass('ledger.transfer_' || to_char(day.day, 'YYYYMMDD')) IS NOT NULL
     AND NOT EXISTS (SELECT FROM ledger.dropped_day AS d WHERE d.day = day.day::date);
 COMMENT ON VIEW ledger.audit_day_missing IS 'a day has its usage rows, or was dropped with its totals written';
+
+-- Tasks are kept for longer than their money's rows.
+CREATE OR REPLACE VIEW app.audit_task_and_money_disagree AS
+SELECT t.id, t.account_id, t.state, h.state AS hold, u.paid + u.trial AS charged, COALESCE(b.amount, 0) AS given_back
+FROM app.video_task AS t
+LEFT JOIN ledger.hold AS h ON h.request_id = t.id
+LEFT JOIN ledger.usage AS u ON u.request_id = t.id
+LEFT JOIN (SELECT r.request_id, sum(r.amount) AS amount FROM ledger.transfer AS r
+           WHERE r.kind IN ('refund', 'undelivered') GROUP BY r.request_id) AS b ON b.request_id = t.id
+WHERE NOT EXISTS (SELECT FROM ledger.dropped_day AS d WHERE t.id >= d.from_id AND t.id < d.to_id)
+    AND (h.request_id IS NULL OR h.owner <> 'task' OR h.account_id <> t.account_id
+        OR (t.state IN ('accepted', 'submitting', 'unknown') AND h.state <> 'open')
+        OR (t.state IN ('submitted', 'running', 'completed') AND (h.state <> 'settled' OR COALESCE(b.amount, 0) > 0))
+        OR (t.state = 'failed' AND (h.state = 'open' OR COALESCE(u.paid + u.trial, 0) <> COALESCE(b.amount, 0))));

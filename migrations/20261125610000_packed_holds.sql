@@ -800,6 +800,14 @@ FROM ledger.packed_hold AS h;
 COMMENT ON VIEW ledger.any_hold IS 'all holds, packed or not';
 GRANT SELECT ON ledger.packed_hold, ledger.any_hold TO trunkline_data, trunkline_console;
 
+-- The model of a loss is in the usage row that ends its call: one lookup, where all packed holds would be unpacked.
+CREATE OR REPLACE VIEW ledger.loss_day AS
+SELECT (w.at AT TIME ZONE 'UTC')::date AS day, w.account_id, u.model, (u.attempts -> -1 ->> 'channel')::bigint AS channel_id,
+    w.reason, count(*) AS calls, COALESCE(sum(w.sale), 0)::bigint AS sale, COALESCE(sum(w.cost), 0)::bigint AS cost
+FROM ledger.write_off AS w
+LEFT JOIN ledger.usage AS u USING (request_id)
+GROUP BY (w.at AT TIME ZONE 'UTC')::date, w.account_id, u.model, (u.attempts -> -1 ->> 'channel')::bigint, w.reason;
+
 -- Every view that read the holds reads both kinds of them.
 DO $both$
 DECLARE

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::json;
 use trunkline_ledger::accounts::{self, Period};
+use trunkline_ledger::{partitions, usage_report};
 use trunkline_store::PolicyFields;
 use trunkline_types::{KeyId, Money};
 
@@ -252,4 +253,21 @@ async fn a_key_for_other_endpoints_makes_sees_and_stops_no_video() {
     assert_eq!(GatewayResponse::read(sent.await).await.status, 200);
     assert_eq!(harness.simulator.video_jobs().len(), 1);
     assert_eq!(column(&harness, &id, "key_id IS NOT NULL").await, "true");
+}
+
+// covers: D-5-14
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_that_outlives_the_days_of_its_money_is_no_finding_of_the_audit() {
+    let harness = generation(quick()).await;
+    for (job, end) in [("", "completed"), ("[[job:fail:InternalError]]", "failed")] {
+        let id = made(&harness, &cat(job)).await;
+        assert_eq!(ended(&harness, &id).await["status"], end);
+    }
+    usage_report::sum_up(&harness.data).await.unwrap();
+    harness.db.shift_clock(403 * 86_400).await;
+    partitions::ensure(&harness.data).await.unwrap();
+    while partitions::drop_oldest_day(&harness.data).await.unwrap() {}
+    let left = "SELECT 'hold' FROM ledger.any_hold UNION ALL SELECT 'usage' FROM ledger.usage
+        UNION ALL SELECT id::text FROM app.audit_task_and_money_disagree";
+    assert_eq!(harness.db.ask(left).await, Vec::<String>::new());
 }

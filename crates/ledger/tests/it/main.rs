@@ -15,6 +15,8 @@ mod chaos;
 #[cfg(test)]
 mod growth;
 #[cfg(test)]
+mod holds;
+#[cfg(test)]
 mod lanes;
 #[cfg(test)]
 mod lock_helpers;
@@ -34,6 +36,7 @@ mod operations;
 mod packed;
 #[cfg(test)]
 mod packed_calls;
+#[cfg(test)]
 mod packed_doubts;
 #[cfg(test)]
 mod recovery;

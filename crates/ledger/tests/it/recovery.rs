@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use trunkline_db::{DbError, PoolSettings, Role};
-use trunkline_ledger::recovery::{NodeEpoch, agree_on_nats, heartbeat, register, sweep};
+use trunkline_ledger::recovery::{agree_on_nats, heartbeat, register, sweep};
 use trunkline_ledger::{
-    Idempotency, Ledger, LedgerError, Owner, SettleAnswer, partitions, unconfirmed,
+    Idempotency, Ledger, LedgerError, NodeEpoch, Owner, SettleAnswer, partitions, unconfirmed,
 };
 use trunkline_types::{Money, NodeId};
 

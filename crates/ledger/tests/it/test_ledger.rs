@@ -199,7 +199,7 @@ pub(crate) fn extend(request: RequestId, account: AccountId, total: i64) -> Exte
     }
 }
 
-pub(crate) fn nanos(amount: i64) -> Money {
+pub(crate) const fn nanos(amount: i64) -> Money {
     Money::from_nanos(amount)
 }
 
