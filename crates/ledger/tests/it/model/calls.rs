@@ -4,7 +4,7 @@ use trunkline_ledger::Wallets;
 use trunkline_ledger::admission::WalletSplit;
 
 use crate::model::rng::Rng;
-use crate::model::tables::{Ask, Call, KEYS, Owner};
+use crate::model::tables::{Ask, Call, KEYS, Owner, Payer};
 
 /// What a call is going to do, if nothing comes in between.
 #[derive(Debug, Clone, Copy)]
@@ -111,11 +111,12 @@ impl Plan {
         KEYS[self.key].account
     }
 
-    pub(crate) fn ask(&self) -> Ask {
+    pub(crate) fn ask(&self, payer: Payer) -> Ask {
         Ask {
             key: self.key,
             amount: self.bound,
             wallets: self.wallets,
+            payer,
         }
     }
 }

@@ -87,7 +87,9 @@ impl Checker {
         budgets(store)?;
         for call in 0..CALLS {
             self.hold(store, call, &moved[call])?;
-            answered(store, &calls[call], call, &moved[call])?;
+            if !store.dropped[call] {
+                answered(store, &calls[call], call, &moved[call])?;
+            }
         }
         self.old_names(store)
     }
@@ -141,6 +143,9 @@ impl Checker {
             |&id| hold.opened_at >= end_of(id) || (id.1 != i64::MIN && hold.opened_at < id.1);
         if hold.stretches.as_slice().iter().any(late_day) {
             return wrong("it counts in a stretch that it was not made in");
+        }
+        if hold.version != hold.version_then {
+            return wrong("it counts in budgets that its key no longer had");
         }
         if let Some(row) = moved.usage {
             let swept = matches!(row.outcome, Outcome::Interrupted | Outcome::Expired);
@@ -225,7 +230,8 @@ impl Checker {
         let mut in_the_window = 0;
         let mut moved = [Moved::default(); CALLS];
         gather(store, &mut moved)?;
-        for (call, state) in calls.iter().enumerate() {
+        let kept = calls.iter().enumerate();
+        for (call, state) in kept.filter(|(call, _)| !store.dropped[*call]) {
             let rows = &moved[call];
             let net: i64 = rows.charges.iter().sum::<i64>() - rows.backs.iter().sum::<i64>();
             let told_free = state.told_unavailable && net != 0;
@@ -251,12 +257,14 @@ impl Checker {
 
 /// Reads transfers and usage rows once, and checks what each transfer says by itself.
 fn gather(store: &Store, moved: &mut [Moved; CALLS]) -> Found {
-    for row in &store.usages {
+    for row in store.usages.iter().filter(|row| !store.dropped[row.call]) {
         moved[row.call].usage_rows += 1;
         moved[row.call].usage = Some(*row);
     }
     for row in &store.transfers {
-        let Some(call) = row.call else { continue };
+        let Some(call) = row.call.filter(|call| !store.dropped[*call]) else {
+            continue;
+        };
         let Some(hold) = store.holds[call] else {
             return Err(format!("a transfer of no known call: {row:?}"));
         };
@@ -273,7 +281,7 @@ fn gather(store: &Store, moved: &mut [Moved; CALLS]) -> Found {
                 rows.back_rows[row.leg][kind as usize] += 1;
                 row.credit == wallet
             }
-            TransferKind::TopUp => false,
+            TransferKind::TopUp | TransferKind::DayTotal => false,
         };
         no(!ours || row.amount <= 0, || {
             format!("a transfer between strangers: {row:?}")
@@ -287,7 +295,11 @@ fn gather(store: &Store, moved: &mut [Moved; CALLS]) -> Found {
 fn balances(store: &Store) -> Found {
     let mut posted = [[0_i64; 2]; ACCOUNTS];
     let mut others = 0;
-    for row in &store.transfers {
+    // A charge is the usage row, which goes with its day.
+    let gone = |row: &&Transfer| {
+        row.kind == TransferKind::Charge && row.call.is_some_and(|call| store.dropped[call])
+    };
+    for row in store.transfers.iter().filter(|row| !gone(row)) {
         for (side, sign) in [(row.credit, 1), (row.debit, -1)] {
             if side < 0 {
                 others += sign * row.amount;
@@ -329,7 +341,7 @@ fn balances(store: &Store) -> Found {
 /// What a stretch has used is its open holds, its leases and its charges, less what went back in time.
 fn budgets(store: &Store) -> Found {
     for (id, window) in &store.standing.windows {
-        let mut used = 0;
+        let mut used = store.dropped_of.get(id).copied().unwrap_or_default();
         for hold in store.holds.iter().flatten() {
             if hold.state == HoldState::Open && hold.stretches.as_slice().contains(id) {
                 used += hold.legs.total();
@@ -359,7 +371,7 @@ fn counted(store: &Store, row: &Transfer, stretch: (i64, i64)) -> i64 {
     match row.kind {
         TransferKind::Charge => row.amount,
         TransferKind::Back(_) if row.at < end_of(stretch) => -row.amount,
-        TransferKind::Back(_) | TransferKind::TopUp => 0,
+        TransferKind::Back(_) | TransferKind::TopUp | TransferKind::DayTotal => 0,
     }
 }
 

@@ -198,6 +198,7 @@ impl Lane {
             Answer::TooLittle(_)
             | Answer::NeverToppedUp
             | Answer::AlreadyResolved
+            | Answer::StaleRevision
             | Answer::NoHold
             | Answer::GivenBack
             | Answer::NothingToGiveBack

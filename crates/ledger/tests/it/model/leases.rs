@@ -8,7 +8,8 @@ use trunkline_ledger::admission::{BatchState, BudgetWindow, WalletBalances, Wall
 
 use crate::model::mutations::Mutation;
 use crate::model::tables::{
-    Answer, Ask, BudgetWindows, CALLS, Call, CallOperation, KEYS, LeaseId, Owner, Word, id_of,
+    Answer, Ask, BudgetWindows, CALLS, Call, CallOperation, KEYS, LeaseId, Owner, Payer, Word,
+    id_of,
 };
 
 /// After its last heartbeat a node draws from its leases for so long.
@@ -203,6 +204,7 @@ impl NodeLeases {
             key: lease.key,
             amount: more,
             wallets,
+            payer: Payer::default(),
         };
         let Some(more) = lease.draw(submitted.account, ask, None) else {
             return Some(Answer::TooLittle(0));

@@ -40,6 +40,18 @@ pub(crate) enum Mutation {
     RepeatWithOthers,
     RepeatUnderAnotherSequence,
     ForgetTheAppliedBatch,
+    SettleAnUnwrittenHold,
+    AnswerAStrangersReserve,
+    ExtendAStrangersHold,
+    SettleAStrangersHold,
+    RefundAStranger,
+    AcceptAStaleRevision,
+    ForgetToRevise,
+    MoveWithoutExtensions,
+    ForgetTheMoved,
+    DropWithoutTotals,
+    DropWithoutBudgets,
+    DropAnOpenHold,
     // In leases.
     ShipTwice,
     KeepTheRemainder,
@@ -84,13 +96,25 @@ pub(crate) const OF_THE_PROTOCOL: [Mutation; 27] = [
 ];
 
 /// Mistakes of a world whose requests have packed holds.
-pub(crate) const OF_PACKED_HOLDS: [Mutation; 6] = [
+pub(crate) const OF_PACKED_HOLDS: [Mutation; 18] = [
     Mutation::ReleaseAnUnwrittenHold,
     Mutation::ExtendAfterTheEnd,
     Mutation::ExtendAfterTheSweep,
     Mutation::RepeatWithOthers,
     Mutation::RepeatUnderAnotherSequence,
     Mutation::ForgetTheAppliedBatch,
+    Mutation::SettleAnUnwrittenHold,
+    Mutation::AnswerAStrangersReserve,
+    Mutation::ExtendAStrangersHold,
+    Mutation::SettleAStrangersHold,
+    Mutation::RefundAStranger,
+    Mutation::AcceptAStaleRevision,
+    Mutation::ForgetToRevise,
+    Mutation::MoveWithoutExtensions,
+    Mutation::ForgetTheMoved,
+    Mutation::DropWithoutTotals,
+    Mutation::DropWithoutBudgets,
+    Mutation::DropAnOpenHold,
 ];
 
 /// Mistakes that only a world with leases can make.

@@ -1,24 +1,27 @@
 //! The database as a pure model: tables in memory, and transactions that happen at once or not at
 //! all. What is decided is decided by the product's own functions ([`BatchState::take`], [`charge`],
-//! [`refund_split`]); what is written follows the rules of `src/sql/*.sql`.
+//! `refund_split`); what is written follows the rules of `src/sql/*.sql`.
 //!
 //! It must not know nodes, messages or chance: a transaction is a function of the tables.
 
 mod batches;
 mod leases;
 mod recovery;
+mod refunds;
+mod retention;
+
+use std::collections::BTreeMap;
 
 use trunkline_ledger::admission::{
     BatchState, BudgetWindow, BudgetWindowId, Rejection, WalletBalances, WalletSplit, charge,
-    refund_split,
 };
-use trunkline_ledger::{Outcome, RefundKind, WriteOffReason};
+use trunkline_ledger::{Outcome, WriteOffReason};
 
 use crate::model::mutations::Mutation;
 use crate::model::tables::{
     ACCOUNTS, Answer, Ask, BATCH, BUDGETS, Batch, BudgetWindows, CALLS, Call, CallOperation, Hold,
     HoldPlace, HoldState, LIFETIME, Lease, Life, Loss, NODES, NodeEpoch, NodeRow, Owner, PAID,
-    PAYMENTS, REVENUE, Transfer, TransferKind, UsageRow, Word, by_leg, end_of, id_of, party,
+    PAYMENTS, Payer, REVENUE, Transfer, TransferKind, UsageRow, Word, by_leg, id_of, party,
 };
 
 /// The epoch that speaks is over; nothing was done.
@@ -60,6 +63,12 @@ pub(crate) struct Store {
     pub(crate) leases: Vec<Lease>,
     /// Batches that were applied, with their answers.
     pub(crate) batches: Vec<(NodeEpoch, Batch, Answers)>,
+    pub(crate) payers: [Payer; ACCOUNTS],
+    /// Packed holds that got rows of their own.
+    pub(crate) moves: u32,
+    /// Calls whose rows went with their day, and what budgets had counted of them.
+    pub(crate) dropped: [bool; CALLS],
+    pub(crate) dropped_of: BTreeMap<BudgetWindowId, i64>,
     /// What a transaction saw and should never see.
     pub(crate) alarm: Option<&'static str>,
 }
@@ -91,6 +100,10 @@ impl Store {
             lives: Vec::with_capacity(4 * NODES),
             leases: Vec::new(),
             batches: Vec::new(),
+            payers: [Payer::default(); ACCOUNTS],
+            moves: 0,
+            dropped: [false; CALLS],
+            dropped_of: BTreeMap::new(),
             alarm: None,
         }
     }
@@ -118,7 +131,8 @@ impl Store {
     }
 
     pub(crate) fn usage_of(&self, call: Call) -> Option<&UsageRow> {
-        self.usages.iter().find(|usage| usage.call == call)
+        let mut kept = self.usages.iter().filter(|_| !self.dropped[call]);
+        kept.find(|usage| usage.call == call)
     }
 
     fn check_author(&self, author: NodeEpoch) -> Result<(), Stale> {
@@ -137,7 +151,13 @@ impl Store {
         ask: Ask,
         place: HoldPlace,
     ) -> Answer {
+        if self.dropped[submitted.call] {
+            return Answer::NoHold;
+        }
         if let Some(hold) = &self.holds[submitted.call] {
+            if hold.account != submitted.account && !self.is(Mutation::AnswerAStrangersReserve) {
+                return Answer::NoHold;
+            }
             // No index finds an open hold in the row of its batch: lanes see to it.
             if place == HoldPlace::Batch && hold.state == HoldState::Open {
                 self.alarm = Some("one request is held twice");
@@ -147,7 +167,15 @@ impl Store {
                 HoldState::Settled | HoldState::Voided => Answer::AlreadyResolved,
             };
         }
-        let stretches = BudgetWindows::of(ask.key, self.now);
+        let now = self.payers[submitted.account];
+        let stale = ask.payer.revision != now.revision && !self.is(Mutation::AcceptAStaleRevision);
+        let version = match place {
+            HoldPlace::Batch if stale => return Answer::StaleRevision,
+            HoldPlace::Batch => ask.payer.version,
+            // What has a row is counted in what the transaction itself reads.
+            HoldPlace::Row | HoldPlace::Moved => now.version,
+        };
+        let stretches = BudgetWindows::of(ask.key, self.now, version);
         self.open_stretches(&stretches);
         let taken = self.take(submitted.account, ask, &stretches);
         let Ok(legs) = taken else {
@@ -158,7 +186,10 @@ impl Store {
             owner: submitted.owner,
             author,
             legs,
+            raised: WalletSplit::default(),
             stretches,
+            version,
+            version_then: now.version,
             opened_at: self.now,
             deadline: self.now + LIFETIME,
             state: HoldState::Open,
@@ -192,7 +223,9 @@ impl Store {
             return Answer::NoHold;
         };
         let ended = hold.state != HoldState::Open && !self.is(Mutation::ExtendAfterTheEnd);
-        if ended || hold.account != submitted.account {
+        let strangers =
+            hold.account != submitted.account && !self.is(Mutation::ExtendAStrangersHold);
+        if ended || strangers {
             return Answer::NoHold;
         }
         let more = total - hold.legs.total();
@@ -217,10 +250,18 @@ impl Store {
             paid: hold.legs.paid + more.paid,
             trial: hold.legs.trial + more.trial,
         };
+        let raised = WalletSplit {
+            paid: hold.raised.paid + more.paid,
+            trial: hold.raised.trial + more.trial,
+        };
         // A hold that has a row of its own is raised there.
         let lost = hold.place == HoldPlace::Moved && self.is(Mutation::ExtendAfterTheSweep);
         if !lost {
-            self.holds[submitted.call] = Some(Hold { legs, ..hold });
+            self.holds[submitted.call] = Some(Hold {
+                legs,
+                raised,
+                ..hold
+            });
         }
         match short {
             None => Answer::Held(legs),
@@ -259,6 +300,7 @@ impl Store {
                 legs,
                 requested,
                 outcome,
+                at: self.now,
                 serial: self.serial,
                 late: false,
             });
@@ -299,86 +341,6 @@ impl Store {
         Answer::Before {
             charged: settled,
             legs,
-        }
-    }
-
-    /// Each kind at most once, each leg to its own wallet, never more than is left of the charge.
-    fn refund(
-        &mut self,
-        author: NodeEpoch,
-        submitted: &CallOperation,
-        kind: RefundKind,
-        ask: Option<i64>,
-    ) -> Answer {
-        let Some(hold) = self.holds[submitted.call] else {
-            return Answer::NothingToGiveBack;
-        };
-        let mut left = WalletSplit::default();
-        let mut before = false;
-        for row in &self.transfers {
-            if row.call != Some(submitted.call) {
-                continue;
-            }
-            let sign = match row.kind {
-                TransferKind::Charge => 1,
-                TransferKind::Back(_) if self.is(Mutation::RefundMoreThanCharged) => 0,
-                TransferKind::Back(_) => -1,
-                TransferKind::TopUp => 0,
-            };
-            before |= row.kind == TransferKind::Back(kind);
-            if row.leg == PAID {
-                left.paid += sign * row.amount;
-            } else {
-                left.trial += sign * row.amount;
-            }
-        }
-        if self.is(Mutation::RefundTwice) {
-            left = self
-                .usage_of(submitted.call)
-                .map_or(left, |usage| usage.legs);
-        } else if before {
-            return Answer::NothingToGiveBack;
-        }
-        let legs = refund_split(ask, left);
-        if legs.total() == 0 {
-            return Answer::NothingToGiveBack;
-        }
-        self.write_refund(author, submitted.call, kind, &hold, legs);
-        Answer::GivenBack
-    }
-
-    fn write_refund(
-        &mut self,
-        author: NodeEpoch,
-        call: Call,
-        kind: RefundKind,
-        hold: &Hold,
-        legs: WalletSplit,
-    ) {
-        for (leg, amount) in by_leg(legs).into_iter().filter(|(_, amount)| *amount > 0) {
-            let leg = if self.is(Mutation::RefundOtherWallet) {
-                1 - leg
-            } else {
-                leg
-            };
-            self.transfers.push(Transfer {
-                call: Some(call),
-                kind: TransferKind::Back(kind),
-                leg,
-                debit: REVENUE,
-                credit: party(hold.account, leg),
-                amount,
-                at: self.now,
-                author: Some(author),
-                serial: self.serial,
-            });
-            self.post(hold.account, leg, amount);
-        }
-        // A budget gets it back only while the stretch it was taken from is open.
-        for &id in hold.stretches.as_slice() {
-            if self.now < end_of(id) || self.is(Mutation::GiveBackToAPastDay) {
-                self.window(id).used -= legs.total();
-            }
         }
     }
 

@@ -86,7 +86,13 @@ pub(crate) struct Hold {
     pub(crate) owner: Owner,
     pub(crate) author: NodeEpoch,
     pub(crate) legs: WalletSplit,
+    /// What of the legs came by extensions.
+    pub(crate) raised: WalletSplit,
     pub(crate) stretches: BudgetWindows,
+    /// Whose budgets the stretches are: those that its key had by this version of its account.
+    pub(crate) version: usize,
+    /// The version of the account when it was made.
+    pub(crate) version_then: usize,
     pub(crate) opened_at: i64,
     pub(crate) deadline: i64,
     pub(crate) state: HoldState,
@@ -114,6 +120,7 @@ pub(crate) struct UsageRow {
     /// What the caller asked to be charged.
     pub(crate) requested: i64,
     pub(crate) outcome: Outcome,
+    pub(crate) at: i64,
     pub(crate) serial: u32,
     /// It came out of a journal after its lease had been reclaimed.
     pub(crate) late: bool,
@@ -124,11 +131,13 @@ pub(crate) enum TransferKind {
     Charge,
     Back(RefundKind),
     TopUp,
+    /// The charges of a day that was dropped.
+    DayTotal,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Transfer {
-    /// None for a payment, which is not of a call.
+    /// None for a payment and a total, which are not of a call.
     pub(crate) call: Option<Call>,
     pub(crate) kind: TransferKind,
     pub(crate) leg: usize,
@@ -136,7 +145,7 @@ pub(crate) struct Transfer {
     pub(crate) credit: i64,
     pub(crate) amount: i64,
     pub(crate) at: i64,
-    /// None for a payment, which is taken by the account API.
+    /// None for a payment, which is taken by the account API, and for a total.
     pub(crate) author: Option<NodeEpoch>,
     pub(crate) serial: u32,
 }
@@ -191,12 +200,20 @@ pub(crate) struct Lease {
     pub(crate) state: LeaseState,
 }
 
+/// What a lane remembers of an account: the version that its keys' budgets have by this revision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Payer {
+    pub(crate) revision: usize,
+    pub(crate) version: usize,
+}
+
 /// What a reservation asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ask {
     pub(crate) key: usize,
     pub(crate) amount: i64,
     pub(crate) wallets: Wallets,
+    pub(crate) payer: Payer,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -225,6 +242,8 @@ pub(crate) enum Answer {
     TooLittle(i64),
     NeverToppedUp,
     AlreadyResolved,
+    /// The account's keys and budgets have changed since its node read them; nothing was taken.
+    StaleRevision,
     NoHold,
     Done(WalletSplit),
     Before {
@@ -248,13 +267,14 @@ pub(crate) struct Batch {
 // === impl BudgetWindows ===
 
 impl BudgetWindows {
-    /// What a key's spending counts in at this moment.
-    pub(crate) fn of(key: usize, now: i64) -> Self {
+    /// What a key's spending counts in at this moment, by a version of its account: with every change the
+    /// two keys of an account exchange their budgets.
+    pub(crate) fn of(key: usize, now: i64, version: usize) -> Self {
         let mut stretches = Self {
             ids: [(0, 0); 2],
             count: 0,
         };
-        for &budget in KEYS[key].budgets {
+        for &budget in KEYS[key ^ (version % 2)].budgets {
             let start = if budget == TOTAL_BUDGET {
                 i64::MIN
             } else {

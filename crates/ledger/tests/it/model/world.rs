@@ -6,6 +6,7 @@ mod calls;
 mod faults;
 mod network;
 mod recovery;
+mod strays;
 
 use crate::model::calls::{Actor, CallState};
 use crate::model::invariants::Checker;
@@ -14,7 +15,7 @@ use crate::model::leases::{LEASE_TTL, LONGEST_CALL, NodeLeases};
 use crate::model::mutations::Mutation;
 use crate::model::rng::{Rng, Trail};
 use crate::model::store::Store;
-use crate::model::tables::{ACCOUNTS, CALLS, NODES, NodeEpoch, PAID, TRIAL};
+use crate::model::tables::{ACCOUNTS, CALLS, NODES, NodeEpoch, PAID, Payer, TRIAL};
 use network::Message;
 
 /// Things that happen before the faults stop.
@@ -58,9 +59,12 @@ enum Event {
     Replace,
     NextDay,
     TopUp,
+    Revise,
+    Stray,
+    RetireDays,
 }
 
-const EVENTS: [(Event, usize); 20] = [
+const EVENTS: [(Event, usize); 23] = [
     (Event::Begin, 5),
     (Event::Go, 8),
     (Event::Send, 10),
@@ -81,6 +85,9 @@ const EVENTS: [(Event, usize); 20] = [
     (Event::Replace, 1),
     (Event::NextDay, 1),
     (Event::TopUp, 1),
+    (Event::Revise, 2),
+    (Event::Stray, 3),
+    (Event::RetireDays, 1),
 ];
 const ALL_WEIGHTS: usize = {
     let (mut sum, mut place) = (0, 0);
@@ -114,9 +121,13 @@ pub(crate) enum Observation {
     Shipped,
     ShippedLate,
     Reclaimed,
+    StaleRevision,
+    StrayRefused,
+    HoldMoved,
+    DayDropped,
 }
 
-pub(crate) const SIGHTS: usize = 20;
+pub(crate) const SIGHTS: usize = 24;
 
 /// One process of a node.
 #[derive(Debug)]
@@ -128,6 +139,8 @@ struct Process {
     leases: NodeLeases,
     lease_request_out: Option<u32>,
     last_lease_request: u32,
+    /// What it remembers of the accounts.
+    payers: [Payer; ACCOUNTS],
 }
 
 #[derive(Debug)]
@@ -236,6 +249,8 @@ impl World {
                 | Event::TopUp
                 | Event::Sweep => coins >> place & 1 == 1,
                 Event::LeaseRequest => self.mode == Mode::Leased,
+                Event::Revise | Event::Stray => self.mode == Mode::Packed,
+                Event::RetireDays => self.mode == Mode::Packed && coins >> place & 1 == 1,
                 Event::Begin
                 | Event::Go
                 | Event::Send
@@ -322,6 +337,9 @@ impl World {
                 self.pass(ticks)
             }
             Event::TopUp => self.top_up(),
+            Event::Revise => self.revise(),
+            Event::Stray => self.stray(node),
+            Event::RetireDays => self.retire_days(),
         }
     }
 
@@ -374,6 +392,7 @@ impl Process {
             leases: NodeLeases::new(author.node, wrong),
             lease_request_out: None,
             last_lease_request: 0,
+            payers: [Payer::default(); ACCOUNTS],
         }
     }
 

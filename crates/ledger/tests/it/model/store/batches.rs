@@ -42,6 +42,19 @@ impl Store {
                 self.reserve(author, submitted, ask, place)
             }
             Word::Extend(total, _) => self.extend(submitted, total),
+            Word::Settle(_) | Word::Void(_)
+                if self.is_strangers(submitted) && !self.is(Mutation::SettleAStrangersHold) =>
+            {
+                Answer::NoHold
+            }
+            Word::Settle(_)
+                if self.holds[submitted.call].is_none()
+                    && self.is(Mutation::SettleAnUnwrittenHold) =>
+            {
+                let legs = WalletSplit { paid: 1, trial: 0 };
+                self.write_charge(author, submitted.call, submitted.account, legs);
+                Answer::Done(legs)
+            }
             Word::Settle(amount) => {
                 self.resolve(author, submitted.call, Verdict::Settled(amount), Whose::Own)
             }
@@ -55,12 +68,22 @@ impl Store {
             Word::Void(outcome) => {
                 self.resolve(author, submitted.call, Verdict::Voided(outcome), Whose::Own)
             }
+            Word::Refund(..)
+                if self.is_strangers(submitted) && !self.is(Mutation::RefundAStranger) =>
+            {
+                Answer::NothingToGiveBack
+            }
             Word::Refund(kind, amount) => self.refund(author, submitted, kind, amount),
             Word::WriteOff(reason, sale) => {
                 self.write_off(submitted.call, reason, Some(sale));
                 Answer::Noted
             }
         }
+    }
+
+    /// An id is one account's: what became of it is not told to another, and moves nothing of either.
+    fn is_strangers(&self, submitted: &CallOperation) -> bool {
+        self.holds[submitted.call].is_some_and(|hold| hold.account != submitted.account)
     }
 
     /// The answers of a batch that is repeated. A sequence names one batch for ever.

@@ -9,7 +9,7 @@ use crate::model::leases::{End, LeaseReply, LeaseRequest, Record};
 use crate::model::mutations::Mutation;
 use crate::model::tables::{
     Ask, BudgetWindows, Hold, HoldPlace, HoldState, KEYS, LIFETIME, Lease, LeaseId, LeaseState,
-    NodeEpoch, UsageRow,
+    NodeEpoch, Payer, UsageRow,
 };
 
 impl Store {
@@ -54,13 +54,14 @@ impl Store {
             return granted(lease, key);
         }
         let account = KEYS[key].account;
-        let stretches = BudgetWindows::of(key, self.now);
+        let stretches = BudgetWindows::of(key, self.now, 0);
         self.open_stretches(&stretches);
         let wallets = Wallets::TrialFirst;
         let ask = Ask {
             key,
             amount,
             wallets,
+            payer: Payer::default(),
         };
         // A refusal is written down too: a late copy of the question must not find an answer that
         // its node does not wait for any more.
@@ -124,7 +125,10 @@ impl Store {
             owner: record.owner,
             author,
             legs: held,
+            raised: WalletSplit::default(),
             stretches: lease.stretches,
+            version: 0,
+            version_then: 0,
             opened_at: record.begun_at,
             deadline: record.begun_at + LIFETIME,
             state,
@@ -137,6 +141,7 @@ impl Store {
             legs,
             requested,
             outcome,
+            at: self.now,
             serial: self.serial,
             late,
         });

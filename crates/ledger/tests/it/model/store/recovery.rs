@@ -21,8 +21,11 @@ impl Store {
             serial: self.serial,
         });
         if !self.is(Mutation::SkipHoldVoidOnRegister) {
-            let left_behind =
-                move |hold: &Hold| hold.author.node == node && hold.author.epoch < epoch;
+            let packed_only = self.is(Mutation::ForgetTheMoved);
+            let left_behind = move |hold: &Hold| {
+                let found = hold.place != HoldPlace::Moved || !packed_only;
+                found && hold.author.node == node && hold.author.epoch < epoch
+            };
             self.void_all(
                 author,
                 left_behind,
@@ -79,11 +82,17 @@ impl Store {
     /// What the sweeper's own node holds for long gets rows of its own.
     fn move_long_holds(&mut self, sweeper: NodeEpoch) {
         let now = self.now;
+        let without_extensions = self.is(Mutation::MoveWithoutExtensions);
         for hold in self.holds.iter_mut().flatten() {
             let long = now - hold.opened_at > LIFETIME / 3;
             let packed = hold.place == HoldPlace::Batch && hold.state == HoldState::Open;
             if packed && long && hold.author == sweeper {
                 hold.place = HoldPlace::Moved;
+                self.moves += 1;
+                if without_extensions {
+                    hold.legs.paid -= hold.raised.paid;
+                    hold.legs.trial -= hold.raised.trial;
+                }
             }
         }
     }

@@ -22,11 +22,14 @@ impl World {
         }
         self.actors.push(Actor::new(call, node, Phase::Reserving));
         self.note(|world| format!("call {call} begins on {node}: {:?}", world.calls[call].plan));
-        self.speak(
-            self.actors.len() - 1,
-            Word::Reserve(self.calls[call].plan.ask()),
-        );
+        self.speak(self.actors.len() - 1, self.reserve_word(node, call));
         true
+    }
+
+    /// A reservation by what the node remembers of the payer.
+    fn reserve_word(&self, node: usize, call: usize) -> Word {
+        let plan = self.calls[call].plan;
+        Word::Reserve(plan.ask(self.processes[node].payers[plan.account()]))
     }
 
     /// A node polls a task that was accepted, and brings its result.
@@ -89,6 +92,10 @@ impl World {
                         return true;
                     }
                 };
+                if self.store.dropped[call] {
+                    self.actors[actor].phase = Phase::Over;
+                    return true;
+                }
                 // What is still in a journal cannot be given back yet.
                 if self.store.usage_of(call).is_none() {
                     return false;
@@ -160,9 +167,18 @@ impl World {
 
     /// An actor gets its answer.
     pub(super) fn hear(&mut self, actor: usize, answer: Answer) {
-        let Actor { call, phase, .. } = self.actors[actor];
+        let Actor {
+            call, node, phase, ..
+        } = self.actors[actor];
         self.note(|_| format!("call {call} hears {answer:?}"));
         let next = match phase {
+            Phase::Reserving if answer == Answer::StaleRevision => {
+                self.see(Observation::StaleRevision);
+                let account = self.calls[call].plan.account();
+                self.processes[node].payers[account] = self.store.payers[account];
+                self.speak(actor, self.reserve_word(node, call));
+                phase
+            }
             Phase::Reserving => self.after_reserve(call, answer),
             Phase::Extending => self.after_extend(answer),
             Phase::Settling => self.after_settle(call, answer),
@@ -205,6 +221,7 @@ impl World {
             Answer::TooLittle(_) | Answer::NeverToppedUp => Phase::Holding,
             Answer::NoHold
             | Answer::AlreadyResolved
+            | Answer::StaleRevision
             | Answer::Done(_)
             | Answer::Before { .. }
             | Answer::GivenBack
@@ -232,6 +249,7 @@ impl World {
             | Answer::TooLittle(_)
             | Answer::NeverToppedUp
             | Answer::AlreadyResolved
+            | Answer::StaleRevision
             | Answer::GivenBack
             | Answer::NothingToGiveBack
             | Answer::Noted => return Phase::Over,
@@ -263,7 +281,7 @@ impl World {
                 return self.turn(actor, phase, Word::Settle(price));
             }
             (Phase::Reserving, Some(Mutation::ReserveAgainAfterGivingUp)) => {
-                return self.turn(actor, phase, Word::Reserve(plan.ask()));
+                return self.turn(actor, phase, self.reserve_word(node, call));
             }
             (_, Some(_) | None) => {}
         }

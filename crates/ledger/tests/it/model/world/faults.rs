@@ -59,6 +59,7 @@ impl World {
         let process = &mut self.processes[node];
         process.author = author;
         process.up = true;
+        process.payers = self.store.payers;
         process.leases.lives(now);
         self.note(|_| format!("{node} begins its life {}", author.epoch));
         true
@@ -113,7 +114,11 @@ impl World {
                 self.bury(node);
             }
         }
+        let moves = self.store.moves;
         let expired = self.store.expire(self.processes[sweeper].author);
+        if self.store.moves > moves {
+            self.see(Observation::HoldMoved);
+        }
         self.note(|_| format!("{sweeper} sweeps: {expired:?} expired"));
         match expired {
             Ok(0) => {}
