@@ -51,9 +51,10 @@ ALTER TABLE ledger.budget_period ADD COLUMN dropped bigint NOT NULL DEFAULT 0;
 ALTER TABLE ledger.capacity ADD COLUMN dropped bigint NOT NULL DEFAULT 0;
 GRANT SELECT ON ledger.dropped_day TO trunkline_data, trunkline_console;
 
--- Drops a day's holds and usage rows; false if something of the day is not over yet: an open hold, a call that
--- waits to be summed up, a settlement or a refund that is not 400 days old itself. SECURITY DEFINER because the job that calls it
--- runs as the data plane, which owns nothing. It waits shortly for its locks: the job comes back.
+-- Drops a day's holds and usage rows; false if something of the day is not over yet: an open hold, a call, a refund or
+-- a late failure that waits to be summed up, a settlement or a refund that is not 400 days old itself. Sums of usage and
+-- margins do not need the rows any more then. SECURITY DEFINER because the job that calls it runs as the data plane,
+-- which owns nothing. It waits shortly for its locks: the job comes back.
 CREATE FUNCTION ledger.drop_day(old_day date) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
 AS $drop$
@@ -77,6 +78,8 @@ BEGIN
                WHERE h.request_id >= first_id AND h.request_id < next_id AND h.state = 'open')
         OR EXISTS (SELECT FROM ledger.usage_unsummed AS n, unnest(n.request_ids) AS w (request_id)
                    WHERE w.request_id >= first_id AND w.request_id < next_id)
+        OR EXISTS (SELECT FROM ledger.reversal_unsummed AS r
+                   WHERE r.request_id >= first_id AND r.request_id < next_id)
         OR EXISTS (SELECT FROM ledger.usage AS u
                    WHERE u.request_id >= first_id AND u.request_id < next_id
                        AND (u.settled_at AT TIME ZONE 'UTC')::date >= last_kept)
@@ -112,6 +115,8 @@ BEGIN
     WHERE c.name = d.name AND c.day = d.day;
     DELETE FROM ledger.late_failure AS f WHERE f.request_id >= first_id AND f.request_id < next_id;
     DELETE FROM ledger.unconfirmed_delivery AS d WHERE d.request_id >= first_id AND d.request_id < next_id;
+    -- A run is told by its call, and would be told as one that never began.
+    DELETE FROM app.workflow_run AS r WHERE r.request_id >= first_id AND r.request_id < next_id;
     INSERT INTO ledger.dropped_day (day, from_id, to_id) VALUES (old_day, first_id, next_id);
     EXECUTE format('DROP TABLE ledger.%I, ledger.%I',
         'hold_' || to_char(old_day, 'YYYYMMDD'), 'usage_' || to_char(old_day, 'YYYYMMDD'));

@@ -6,6 +6,7 @@ use time::OffsetDateTime;
 use trunkline_db::{Database, DbError, from_sql_time};
 use trunkline_types::{AccountId, Money, RequestId, Timestamp};
 
+use crate::batch::partitions::Day;
 use crate::columns::column;
 
 /// The money of a call.
@@ -53,17 +54,13 @@ pub async fn read(
     dead_after: Duration,
 ) -> Result<CallMoney, DbError> {
     let mut session = database.session().await?;
-    let row = sqlx::query(
-        "SELECT (h.paid + h.trial) AS amount, h.opened_at, h.state, h.resolved_at,
-             EXISTS (SELECT FROM ledger.node AS n WHERE n.name = h.node AND n.epoch = h.epoch
-                 AND n.heartbeat_at > app.now() - $3::bigint * interval '1 millisecond') AS has_live_node
-         FROM ledger.hold AS h WHERE h.request_id = $1 AND h.account_id = $2",
-    )
-    .bind(request.uuid())
-    .bind(account.number())
-    .bind(i64::try_from(dead_after.as_millis()).unwrap_or(i64::MAX))
-    .fetch_optional(&mut *session)
-    .await?;
+    let row = sqlx::query(include_str!("sql/call_hold.sql"))
+        .bind(request.uuid())
+        .bind(account.number())
+        .bind(Day::of(request).date())
+        .bind(i64::try_from(dead_after.as_millis()).unwrap_or(i64::MAX))
+        .fetch_optional(&mut *session)
+        .await?;
     let hold = row.map(|row| {
         let resolved_at: Option<OffsetDateTime> = column(&row, "resolved_at")?;
         Ok::<_, DbError>(CallHold {
@@ -75,7 +72,7 @@ pub async fn read(
         })
     });
     let rows = sqlx::query(
-        "SELECT t.kind, sum(t.amount)::bigint AS amount, min(t.at) AS at FROM ledger.transfer AS t
+        "SELECT t.kind, sum(t.amount)::bigint AS amount, min(t.at) AS at FROM ledger.posting AS t
          WHERE t.request_id = $1 AND t.account_id = $2 GROUP BY t.kind ORDER BY min(t.at), t.kind",
     )
     .bind(request.uuid())

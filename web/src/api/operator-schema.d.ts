@@ -3172,7 +3172,7 @@ export interface components {
             /** @description Model, payment or reason. */
             details: string;
             /**
-             * @description `call`, `refund`, `settlement_adjustment`, `undelivered`, `top_up`, `trial_grant` or `adjustment`.
+             * @description `call`, `refund`, `settlement_adjustment`, `undelivered`, `day_total`, `top_up`, `trial_grant` or `adjustment`.
              * @example call
              */
             kind: string;

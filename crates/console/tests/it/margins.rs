@@ -138,7 +138,7 @@ async fn an_operators_margins_equal_sql_over_the_ledger_to_the_nano_dollar() {
              FROM ledger.usage AS u
              CROSS JOIN LATERAL (
                  SELECT COALESCE(sum(CASE t.kind WHEN 'charge' THEN t.amount ELSE -t.amount END), 0) AS revenue
-                 FROM ledger.transfer AS t WHERE t.request_id = u.request_id) AS m
+                 FROM ledger.posting AS t WHERE t.request_id = u.request_id) AS m
              GROUP BY {column}"
         );
         let rows = harness.db.ask(&statement).await;

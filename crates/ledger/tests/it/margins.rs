@@ -91,7 +91,7 @@ async fn by_sql(harness: &TestLedger) -> BTreeMap<Key, [i64; 4]> {
          FROM ledger.usage AS u
          CROSS JOIN LATERAL (
              SELECT COALESCE(sum(CASE t.kind WHEN 'charge' THEN t.amount ELSE -t.amount END), 0) AS revenue
-             FROM ledger.transfer AS t WHERE t.request_id = u.request_id) AS m
+             FROM ledger.posting AS t WHERE t.request_id = u.request_id) AS m
          GROUP BY 1, 2, 3, 4",
     )
     .fetch_all(&mut *session)

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use trunkline_db::{PoolSettings, Role, connect};
 use trunkline_ledger::accounts::{self as ledger_accounts, Period};
+use trunkline_ledger::call_money::{self, HoldState};
 use trunkline_ledger::{
     ExtendAnswer, Ledger, LedgerError, ReserveAnswer, SettleAnswer, Shortage, recovery,
 };
@@ -252,6 +253,58 @@ async fn a_key_that_was_unknown_is_known_from_the_moment_it_is_registered() {
     let (known, new) = tokio::join!(ledger.reserve(by(1)), ledger.reserve(by(2)));
     assert_eq!((known, new), (Ok(held(10, 0)), Ok(held(10, 0))));
     harness.audit().await;
+}
+
+/// As a run of a workflow asks for it.
+#[tokio::test]
+async fn a_callers_money_is_shown_while_it_is_held_and_when_it_was_charged() {
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let stranger = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    let (call, failed) = (request(), request());
+    let hour = Duration::from_secs(3_600);
+    let seen = async |of, call| {
+        let money = call_money::read(&harness.data, of, call, hour).await;
+        let money = money.unwrap();
+        let hold = money
+            .hold
+            .map(|hold| (hold.amount.nanos(), hold.state, hold.has_live_node));
+        let moves: Vec<(String, i64)> = (money.moves.into_iter())
+            .map(|one| (one.kind, one.amount.nanos()))
+            .collect();
+        (hold, moves)
+    };
+    assert_eq!(seen(account, call).await, (None, vec![]));
+    for one in [call, failed] {
+        assert_eq!(
+            ledger.reserve(reserve(one, account, 100)).await,
+            Ok(held(100, 0))
+        );
+    }
+    let open = |amount| (Some((amount, HoldState::Open, true)), vec![]);
+    assert_eq!(seen(account, call).await, open(100));
+    assert_eq!(seen(stranger, call).await, (None, vec![]));
+    ledger.extend(extend(call, account, 150)).await.unwrap();
+    assert_eq!(seen(account, call).await, open(150));
+    assert_eq!(ledger.void(void(failed, account)).await, Ok(done(0, 0)));
+    let voided = Some((100, HoldState::Voided, true));
+    assert_eq!(seen(account, failed).await, (voided, vec![]));
+    harness.db.shift_clock(660).await;
+    recovery::heartbeat(&harness.data, ledger.node_epoch())
+        .await
+        .unwrap();
+    recovery::sweep(&harness.data, ledger.node_epoch(), hour)
+        .await
+        .unwrap();
+    assert_eq!(seen(account, call).await, open(150), "as a row");
+    assert_eq!(
+        ledger.settle(settle(call, account, 130)).await,
+        Ok(done(130, 0))
+    );
+    let charged = vec![("charge".to_owned(), 130)];
+    let settled = Some((150, HoldState::Settled, true));
+    assert_eq!(seen(account, call).await, (settled, charged));
 }
 
 /// The connection is cut when the batch is applied and its answer is on the way.

@@ -132,3 +132,27 @@ async fn a_day_with_an_open_hold_or_a_call_that_is_not_summed_up_is_not_dropped(
     drop_all(&harness).await;
     assert_eq!(harness.db.ask(&of_call).await, ["1"], "settled today");
 }
+
+/// The margin of the day on which it was made needs the call that was refunded.
+#[tokio::test]
+async fn a_day_whose_refund_is_not_summed_up_is_not_dropped() {
+    let harness = TestLedger::new().await;
+    let (account, call) = played(&harness).await;
+    let (ledger, tasks) = harness.ledger("n1").await;
+    let back = ledger.refund(refund(call, account)).await.unwrap();
+    assert!(matches!(back, RefundAnswer::Done { .. }), "{back:?}");
+    drop(ledger);
+    tasks.finish().await;
+    let refunded = "SELECT sum(refunded)::text FROM ledger.margin_day WHERE account_id = 0";
+    assert_eq!(harness.db.ask(refunded).await, ["100"]);
+    harness.db.shift_clock(403 * DAY).await;
+    let calls = "SELECT count(*)::text FROM ledger.usage";
+    drop_all(&harness).await;
+    assert_eq!(harness.db.ask(calls).await, ["2"], "a refund waits");
+    usage_report::sum_up(&harness.data).await.unwrap();
+    assert_eq!(harness.db.ask(refunded).await, ["200"]);
+    drop_all(&harness).await;
+    assert_eq!(harness.db.ask(calls).await, ["0"]);
+    partitions::ensure(&harness.data).await.unwrap();
+    harness.audit().await;
+}

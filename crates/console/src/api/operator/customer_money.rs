@@ -58,7 +58,7 @@ pub(crate) struct StatementEntry {
     /// Time.
     #[schema(format = DateTime)]
     at: String,
-    /// `call`, `refund`, `settlement_adjustment`, `undelivered`, `top_up`, `trial_grant` or `adjustment`.
+    /// `call`, `refund`, `settlement_adjustment`, `undelivered`, `day_total`, `top_up`, `trial_grant` or `adjustment`.
     #[schema(example = "call")]
     kind: &'static str,
     /// Change of the paid wallet.
@@ -276,6 +276,7 @@ impl StatementEntry {
             EntryDetail::Refund => ("refund", String::new()),
             EntryDetail::SettlementAdjustment => ("settlement_adjustment", String::new()),
             EntryDetail::Undelivered => ("undelivered", String::new()),
+            EntryDetail::DayTotal => ("day_total", String::new()),
             EntryDetail::TopUp(paid) => ("top_up", format!("{} {}", paid.provider, paid.event)),
             EntryDetail::TrialGrant(paid) => {
                 ("trial_grant", format!("{} {}", paid.provider, paid.event))

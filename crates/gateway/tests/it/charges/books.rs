@@ -14,7 +14,7 @@ use crate::test_gateway::TestGateway;
 const ENDS_WITHIN: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(50);
 /// Calls whose money is held, and videos that are not ready.
-const OPEN: &str = "SELECT ((SELECT count(*) FROM ledger.hold WHERE resolved_at IS NULL)
+const OPEN: &str = "SELECT ((SELECT count(*) FROM ledger.any_hold WHERE resolved_at IS NULL)
     + (SELECT count(*) FROM app.video_task WHERE ended_at IS NULL))::text";
 const ROWS: &str =
     "SELECT json_build_object('id', u.request_id, 'outcome', u.outcome, 'units', u.units,
@@ -24,7 +24,7 @@ const ROWS: &str =
                 AND t.kind IN ('refund', 'settlement_adjustment', 'undelivered')), 0),
         'lost', COALESCE((SELECT sum(w.sale) FROM ledger.write_off AS w
             WHERE w.request_id = u.request_id), 0))::text
-    FROM ledger.usage AS u JOIN ledger.hold AS h ON h.request_id = u.request_id";
+    FROM ledger.usage AS u JOIN ledger.any_hold AS h ON h.request_id = u.request_id";
 const BALANCES: &str =
     "SELECT json_build_array(id, paid_posted + trial_posted)::text FROM ledger.account";
 
