@@ -15,20 +15,28 @@ ALTER TABLE ledger.node_epoch
 
 -- Counts changes of an account's budgets and keys. A node keeps which budgets a key counts in; a reservation that
 -- was made with an older count is answered `stale`, and nothing was taken for it.
+--
+-- A key that is new is in no node's memory, so neither it nor the budget that comes with it is a change. That matters:
+-- a revision locks its account, an import makes keys of many accounts in one transaction and in no order, and would
+-- deadlock with batches, which lock accounts in the order of their ids. Whoever changes a budget has locked its account.
 ALTER TABLE ledger.account ADD COLUMN revision bigint NOT NULL DEFAULT 0;
--- Keys are made through both planes.
+-- Keys with budgets are made through both planes.
 GRANT UPDATE (revision) ON ledger.account TO trunkline_data, trunkline_console;
 CREATE FUNCTION ledger.revise_account() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $revise$
 BEGIN
+    IF TG_OP = 'INSERT' AND EXISTS (SELECT FROM ledger.spender AS s
+            WHERE s.key_id = NEW.key_id AND s.xmin = pg_current_xact_id()::xid) THEN
+        RETURN NULL;
+    END IF;
     UPDATE ledger.account AS a SET revision = a.revision + 1 WHERE a.id = NEW.account_id;
     RETURN NULL;
 END
 $revise$;
 CREATE TRIGGER budget_revises_its_account AFTER INSERT OR UPDATE ON ledger.budget
     FOR EACH ROW EXECUTE FUNCTION ledger.revise_account();
-CREATE TRIGGER spender_revises_its_account AFTER INSERT OR UPDATE ON ledger.spender
+CREATE TRIGGER spender_revises_its_account AFTER UPDATE ON ledger.spender
     FOR EACH ROW EXECUTE FUNCTION ledger.revise_account();
 
 -- What a call is made under, by a number: there are few, and each hold would repeat four texts.

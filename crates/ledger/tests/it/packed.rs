@@ -2,12 +2,13 @@
 
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
+use trunkline_ledger::accounts::{self, Period};
 use trunkline_ledger::admission::{BatchState, Rejection, WalletBalances};
 use trunkline_ledger::{NodeEpoch, Wallets, recovery};
 use trunkline_testkit::random_bytes;
 use trunkline_types::{AccountId, NodeId, RequestId};
 
-use crate::test_ledger::{TestLedger, request};
+use crate::test_ledger::{TestLedger, nanos, request};
 
 /// A ledger that is asked in SQL, as a lane asks it.
 struct Direct {
@@ -291,7 +292,11 @@ async fn a_reservation_under_a_stale_revision_takes_nothing() {
     let account = direct.harness.account(1_000, 0).await;
     let reserves = direct.reserves(&[(request(), 1, 100)]);
     let old = format!("a_revisions => '{{0}}', {reserves}");
-    direct.harness.key(account, 1, None).await;
+    let mut tx = direct.harness.console.begin().await.unwrap();
+    let limit = Some(nanos(1_000));
+    let set = accounts::set_budget(&mut tx, account, None, Period::Daily, "UTC", limit).await;
+    assert_eq!(set, Ok(true));
+    tx.commit().await.unwrap();
     let row = direct.apply(1, &[account], &old).await.unwrap();
     assert_eq!(codes(&row, "r_codes"), [8]);
     assert_eq!(direct.harness.wallets(account).await, [1_000, 0, 0, 0]);

@@ -255,6 +255,50 @@ async fn a_key_that_was_unknown_is_known_from_the_moment_it_is_registered() {
     harness.audit().await;
 }
 
+/// An import makes keys of many accounts in one transaction, in an order that is not the accounts'.
+#[tokio::test]
+async fn customers_call_while_an_import_that_makes_keys_for_them_goes_on() {
+    let harness = TestLedger::new().await;
+    let (one, two) = (
+        harness.account(1_000, 0).await,
+        harness.account(1_000, 0).await,
+    );
+    for (account, key) in [(one, 1), (two, 2)] {
+        harness.key(account, key, None).await;
+    }
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    let by = |account, key, nanos| {
+        let mut reserve_op = reserve(request(), account, nanos);
+        reserve_op.key = Some(KeyId::new(key));
+        reserve_op
+    };
+    assert_eq!(ledger.reserve(by(one, 1, 100)).await, Ok(held(100, 0)));
+    let mut import = harness.console.begin().await.unwrap();
+    for (account, key) in [(two, 4), (one, 3)] {
+        let key = KeyId::new(key);
+        let known = ledger_accounts::register_key(&mut import, account, key, None).await;
+        assert_eq!(known, Ok(true));
+        let capped = ledger_accounts::cap_new_key(&mut import, account, key, nanos(40)).await;
+        assert_eq!(capped, Ok(()));
+    }
+    for (account, key) in [(one, 1), (two, 2)] {
+        let call = ledger.reserve(by(account, key, 100));
+        let answer = tokio::time::timeout(Duration::from_secs(10), call).await;
+        assert_eq!(answer.ok(), Some(Ok(held(100, 0))), "no lock is waited for");
+    }
+    import.commit().await.unwrap();
+    // The new keys are known, with what they may spend.
+    for (account, key) in [(one, 3), (two, 4)] {
+        assert_eq!(ledger.reserve(by(account, key, 40)).await, Ok(held(40, 0)));
+        let refused = ledger.reserve(by(account, key, 1)).await;
+        assert!(
+            matches!(refused, Ok(ReserveAnswer::TooLittle { .. })),
+            "{refused:?}"
+        );
+    }
+    harness.audit().await;
+}
+
 /// As a run of a workflow asks for it.
 #[tokio::test]
 async fn a_callers_money_is_shown_while_it_is_held_and_when_it_was_charged() {
