@@ -1,8 +1,8 @@
 -- Packed holds of requests (docs/adr/0055-packed-request-holds.md). All reservations of one batch are one row of
 -- arrays, and a batch of reservations, extensions, settlements and voids is one call of one function,
 -- ledger.apply_<day>, in one round trip. A packed hold is named by its epoch, lane, sequence and position; it is
--- open while it is in ledger.hold_batch and neither a usage row nor a row of ledger.hold names its request. Holds
--- of tasks and connections live for hours and stay rows of ledger.hold; so do requests that run for long, which
+-- open while it is in ledger.hold_batch and neither a usage row nor ledger.hold_release names it, and no row of
+-- ledger.hold took it over. Holds of tasks and connections live for hours and stay rows of ledger.hold; so do requests that run for long, which
 -- are moved there.
 --
 -- Nothing here trusts its caller: what a hold has comes from its batch row and its extensions, what is free from
@@ -120,6 +120,25 @@ CREATE TABLE ledger.hold_watermark (
     CONSTRAINT hold_watermark_pkey PRIMARY KEY (epoch_id, lane)
 );
 
+-- Packed holds that ended without a usage row, because their request has the one of another hold. Nodes do not
+-- compare the ids that they make, and no two are equal unless a machine was copied while it ran; then the request is
+-- charged once, by the hold that ends first, and what the other one holds is free again when that ends.
+CREATE TABLE ledger.hold_release (
+    day        date        NOT NULL,
+    epoch_id   integer     NOT NULL,
+    lane       smallint    NOT NULL,
+    seq        bigint      NOT NULL,
+    position   integer     NOT NULL,
+    request_id uuid        NOT NULL,
+    account_id bigint      NOT NULL,
+    paid       bigint      NOT NULL,
+    trial      bigint      NOT NULL,
+    at         timestamptz NOT NULL,
+    CONSTRAINT hold_release_pkey PRIMARY KEY (epoch_id, lane, seq, position),
+    CONSTRAINT hold_release_not_negative CHECK (paid >= 0 AND trial >= 0)
+);
+CREATE INDEX hold_release_of_day ON ledger.hold_release (day);
+
 CREATE TRIGGER hold_batch_is_append_only BEFORE UPDATE OR DELETE ON ledger.hold_batch
     FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change('a batch is written once');
 CREATE TRIGGER hold_extension_is_append_only BEFORE UPDATE OR DELETE ON ledger.hold_extension
@@ -210,7 +229,8 @@ DECLARE
     raised record;
     o_requests uuid[]; o_accounts bigint[]; o_paid bigint[]; o_trial bigint[]; o_terms integer[]; o_keys bigint[];
     o_opened timestamptz[]; o_capacities text[]; o_capacity_days date[]; o_idempotency text[]; o_budgets boolean[];
-    o_moved boolean[]; u_found boolean[]; u_accounts bigint[]; u_paid bigint[]; u_trial bigint[]; u_outcomes text[];
+    o_moved boolean[]; u_found boolean[]; u_own boolean[]; u_accounts bigint[]; u_paid bigint[]; u_trial bigint[];
+    u_outcomes text[];
     s_done boolean[]; any_done boolean := false; any_budget boolean := false; any_capacity boolean := false;
     any_key boolean := false; any_loss boolean := false;
     sum_requests uuid[] := '{}'; sum_accounts bigint[] := '{}';
@@ -511,10 +531,12 @@ BEGIN
         SELECT array_agg(m.request_id), array_agg(m.account_id), array_agg(m.paid + COALESCE(x.paid, 0)),
             array_agg(m.trial + COALESCE(x.trial, 0)), array_agg(m.terms), array_agg(m.key_id), array_agg(m.opened_at),
             array_agg(m.capacity), array_agg(m.capacity_day), array_agg(m.idempotency), array_agg(m.has_budgets),
-            array_agg(COALESCE(n.seq <= mark.seq, false)), array_agg(u.request_id IS NOT NULL), array_agg(u.account_id),
-            array_agg(u.paid), array_agg(u.trial), array_agg(u.outcome)
+            array_agg(COALESCE(n.seq <= mark.seq, false)), array_agg(u.request_id IS NOT NULL),
+            array_agg((u.hold_epoch, u.hold_lane, u.hold_seq, u.hold_position)
+                IS NOT DISTINCT FROM (n.epoch_id, n.lane, n.seq, n.position)),
+            array_agg(u.account_id), array_agg(u.paid), array_agg(u.trial), array_agg(u.outcome)
         INTO o_requests, o_accounts, o_paid, o_trial, o_terms, o_keys, o_opened, o_capacities, o_capacity_days,
-            o_idempotency, o_budgets, o_moved, u_found, u_accounts, u_paid, u_trial, u_outcomes
+            o_idempotency, o_budgets, o_moved, u_found, u_own, u_accounts, u_paid, u_trial, u_outcomes
         FROM unnest(s_requests, s_epochs, s_lanes, s_seqs, s_positions) AS n (request_id, epoch_id, lane, seq, position)
         LEFT JOIN LATERAL (
             SELECT m.request_ids[n.position] AS request_id, m.account_ids[n.position] AS account_id,
@@ -537,12 +559,35 @@ BEGIN
         s_charged := array_fill(NULL::boolean, ARRAY[s_count]);
         FOR i IN 1 .. s_count LOOP
             a := s_accounts[i];
-            IF u_found[i] THEN
+            IF u_found[i] AND (u_own[i] OR NOT o_moved[i]) THEN
                 -- A row of another account is not this call's: an id is charged under one account.
                 s_codes[i] := CASE WHEN u_accounts[i] = a_ids[a] THEN 1 ELSE 2 END;
                 s_paid[i] := u_paid[i];
                 s_trial[i] := u_trial[i];
                 s_charged[i] := u_outcomes[i] = ANY (charging);
+                -- The row of another hold of the same id: this one is released, once.
+                IF NOT u_own[i] AND o_requests[i] = s_requests[i] AND o_accounts[i] = a_ids[a] THEN
+                    INSERT INTO ledger.hold_release (day, epoch_id, lane, seq, position, request_id, account_id, paid,
+                        trial, at)
+                    VALUES (date '{date}', s_epochs[i], s_lanes[i], s_seqs[i], s_positions[i], s_requests[i], a_ids[a],
+                        o_paid[i], o_trial[i], moment)
+                    ON CONFLICT ON CONSTRAINT hold_release_pkey DO NOTHING;
+                    IF FOUND THEN
+                        a_paid_held[a] := a_paid_held[a] - o_paid[i];
+                        a_trial_held[a] := a_trial_held[a] - o_trial[i];
+                        a_changed[a] := true;
+                        UPDATE ledger.budget_period AS p SET used = p.used - o_paid[i] - o_trial[i]
+                        FROM ledger.hold_batch_{day} AS m
+                        CROSS JOIN LATERAL unnest(m.budget_positions, m.budget_ids, m.budget_starts)
+                            AS n (position, id, starts)
+                        WHERE m.epoch_id = s_epochs[i] AND m.lane = s_lanes[i] AND m.seq = s_seqs[i]
+                            AND n.position = s_positions[i] AND p.budget_id = n.id AND p.starts_at = n.starts;
+                        UPDATE ledger.capacity AS c SET used = c.used - 1
+                        WHERE c.name = o_capacities[i] AND c.day = o_capacity_days[i];
+                        DELETE FROM ledger.idempotency AS d
+                        WHERE d.account_id = a_ids[a] AND d.key = o_idempotency[i] AND d.request_id = s_requests[i];
+                    END IF;
+                END IF;
             ELSIF o_moved[i] THEN
                 s_codes[i] := 3;
             ELSIF o_requests[i] IS DISTINCT FROM s_requests[i] OR o_accounts[i] IS DISTINCT FROM a_ids[a] THEN
@@ -760,9 +805,9 @@ SELECT ledger.make_partitions(to_date(right(c.relname, 8), 'YYYYMMDD'), 1)
 FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid
 WHERE i.inhparent = 'ledger.usage'::regclass;
 
-GRANT SELECT ON ledger.call_terms, ledger.hold_batch, ledger.hold_extension, ledger.hold_watermark
+GRANT SELECT ON ledger.call_terms, ledger.hold_batch, ledger.hold_extension, ledger.hold_watermark, ledger.hold_release
     TO trunkline_data, trunkline_console;
-GRANT INSERT ON ledger.call_terms, ledger.hold_batch, ledger.hold_extension TO trunkline_data;
+GRANT INSERT ON ledger.call_terms, ledger.hold_batch, ledger.hold_extension, ledger.hold_release TO trunkline_data;
 GRANT INSERT, UPDATE ON ledger.hold_watermark TO trunkline_data;
 
 -- Packed holds as if each were a row of ledger.hold, with the amount of its extensions. For people, the audit and
@@ -791,8 +836,13 @@ LEFT JOIN (SELECT x.epoch_id, x.lane, x.seq, x.position, sum(x.paid) AS paid, su
     ON x.epoch_id = b.epoch_id AND x.lane = b.lane AND x.seq = b.seq AND x.position = h.position
 LEFT JOIN ledger.usage AS u ON u.request_id = h.request_id AND u.hold_epoch = b.epoch_id AND u.hold_lane = b.lane
     AND u.hold_seq = b.seq AND u.hold_position = h.position
-LEFT JOIN ledger.hold AS r ON r.request_id = h.request_id
-WHERE r.request_id IS NULL;
+LEFT JOIN ledger.hold_watermark AS mark ON mark.epoch_id = b.epoch_id AND mark.lane = b.lane
+LEFT JOIN ledger.hold AS r ON r.request_id = h.request_id AND r.node = e.node AND r.epoch = e.epoch
+    AND b.seq <= mark.seq
+LEFT JOIN ledger.hold_release AS f ON f.epoch_id = b.epoch_id AND f.lane = b.lane AND f.seq = b.seq
+    AND f.position = h.position
+-- Neither moved to a row nor released.
+WHERE r.request_id IS NULL AND f.epoch_id IS NULL;
 COMMENT ON VIEW ledger.packed_hold IS 'the holds of requests that share rows, one by one';
 
 CREATE VIEW ledger.any_hold AS
@@ -847,15 +897,20 @@ AS $open$
     JOIN ledger.hold_batch AS b ON b.epoch_id = e.id
     LEFT JOIN ledger.hold_watermark AS mark ON mark.epoch_id = b.epoch_id AND mark.lane = b.lane
     CROSS JOIN LATERAL unnest(b.request_ids, b.account_ids) WITH ORDINALITY AS h (request_id, account_id, position)
-    LEFT JOIN LATERAL (SELECT u.request_id FROM ledger.usage AS u WHERE u.request_id = h.request_id LIMIT 1) AS u ON true
+    LEFT JOIN LATERAL (SELECT (u.hold_epoch, u.hold_lane, u.hold_seq, u.hold_position)
+            IS NOT DISTINCT FROM (b.epoch_id, b.lane, b.seq, h.position::integer) AS is_own
+        FROM ledger.usage AS u WHERE u.request_id = h.request_id LIMIT 1) AS u ON true
     WHERE e.node = of_node AND e.epoch < before_epoch AND e.swept_at IS NULL AND b.seq > COALESCE(mark.seq, 0)
-        AND u.request_id IS NULL
+        AND u.is_own IS NOT TRUE
+        AND NOT EXISTS (SELECT FROM ledger.hold_release AS f WHERE f.epoch_id = b.epoch_id AND f.lane = b.lane
+            AND f.seq = b.seq AND f.position = h.position)
     LIMIT most
 $open$;
 
 -- Moves the holds of a lane's batches that are older than some time and still open to rows of ledger.hold, and
 -- advances the watermark; tells how many were moved. Under the locks of their accounts, as any change of a hold.
--- A batch is looked at once: what is left open of it is a row afterwards.
+-- A batch is looked at once: what is left open of it is a row afterwards. An id that another hold has too cannot be a
+-- row; the watermark stays before its batch until it ends.
 CREATE FUNCTION ledger.move_long_holds(of_node text, of_epoch bigint, of_lane smallint, older_than interval, most integer)
     RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
@@ -864,6 +919,8 @@ DECLARE
     own integer;
     mark bigint;
     last_seq bigint;
+    first_twice bigint;
+    accounts bigint[];
     moved integer;
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(ledger.node_lock(of_node));
@@ -881,14 +938,22 @@ BEGIN
     IF last_seq IS NULL THEN
         RETURN 0;
     END IF;
-    PERFORM FROM ledger.account AS a
-    WHERE a.id IN (SELECT h.account_id FROM ledger.hold_batch AS b
-                   CROSS JOIN LATERAL unnest(b.request_ids, b.account_ids) AS h (request_id, account_id)
-                   LEFT JOIN LATERAL (SELECT u.request_id FROM ledger.usage AS u
-                       WHERE u.request_id = h.request_id LIMIT 1) AS u ON true
-                   WHERE b.epoch_id = own AND b.lane = of_lane AND b.seq > mark AND b.seq <= last_seq
-                       AND u.request_id IS NULL)
-    ORDER BY a.id FOR NO KEY UPDATE;
+    SELECT array_agg(DISTINCT h.account_id), min(b.seq) FILTER (WHERE u.request_id IS NOT NULL
+        OR EXISTS (SELECT FROM ledger.hold AS r WHERE r.request_id = h.request_id))
+    INTO accounts, first_twice
+    FROM ledger.hold_batch AS b
+    CROSS JOIN LATERAL unnest(b.request_ids, b.account_ids) WITH ORDINALITY AS h (request_id, account_id, position)
+    LEFT JOIN LATERAL (SELECT u.request_id, (u.hold_epoch, u.hold_lane, u.hold_seq, u.hold_position)
+            IS NOT DISTINCT FROM (b.epoch_id, b.lane, b.seq, h.position::integer) AS is_own
+        FROM ledger.usage AS u WHERE u.request_id = h.request_id LIMIT 1) AS u ON true
+    WHERE b.epoch_id = own AND b.lane = of_lane AND b.seq > mark AND b.seq <= last_seq AND u.is_own IS NOT TRUE
+        AND NOT EXISTS (SELECT FROM ledger.hold_release AS f WHERE f.epoch_id = b.epoch_id AND f.lane = b.lane
+            AND f.seq = b.seq AND f.position = h.position);
+    last_seq := least(last_seq, first_twice - 1);
+    IF last_seq <= mark THEN
+        RETURN 0;
+    END IF;
+    PERFORM FROM ledger.account AS a WHERE a.id = ANY (accounts) ORDER BY a.id FOR NO KEY UPDATE;
     INSERT INTO ledger.hold (request_id, account_id, key_id, owner, owner_id, node, epoch, paid, trial, budget_ids,
         budget_starts, capacity, capacity_day, model, endpoint, group_name, price_version, idempotency, deadline, opened_at)
     SELECT h.request_id, h.account_id, h.key_id, 'request', h.request_id, of_node, of_epoch,
@@ -928,7 +993,8 @@ BEGIN
     text_after := replace(text_after, 'SELECT FROM ledger.hold AS h', 'SELECT FROM ledger.any_hold AS h');
     text_after := replace(text_after, $old$    EXECUTE format('DROP TABLE ledger.%I, ledger.%I',
         'hold_' || to_char(old_day, 'YYYYMMDD'), 'usage_' || to_char(old_day, 'YYYYMMDD'));$old$,
-$new$    EXECUTE format('DROP TABLE ledger.%I, ledger.%I, ledger.%I, ledger.%I',
+$new$    DELETE FROM ledger.hold_release AS f WHERE f.day = old_day;
+    EXECUTE format('DROP TABLE ledger.%I, ledger.%I, ledger.%I, ledger.%I',
         'hold_' || to_char(old_day, 'YYYYMMDD'), 'usage_' || to_char(old_day, 'YYYYMMDD'),
         'hold_batch_' || to_char(old_day, 'YYYYMMDD'), 'hold_extension_' || to_char(old_day, 'YYYYMMDD'));
     EXECUTE format('DROP FUNCTION ledger.%I', 'apply_' || to_char(old_day, 'YYYYMMDD'));$new$);
@@ -942,7 +1008,9 @@ $retention$;
 -- The audit of what is new.
 CREATE VIEW ledger.audit_request_held_twice AS
 SELECT h.request_id, count(*) AS holds, array_agg(DISTINCT h.account_id) AS accounts
-FROM ledger.any_hold AS h
+FROM (SELECT h.request_id, h.account_id FROM ledger.any_hold AS h
+      UNION ALL
+      SELECT f.request_id, f.account_id FROM ledger.hold_release AS f) AS h
 GROUP BY h.request_id
 HAVING count(*) > 1;
 COMMENT ON VIEW ledger.audit_request_held_twice IS 'a request has one hold, under one account';
@@ -977,6 +1045,22 @@ FROM ledger.hold_extension AS x
 LEFT JOIN ledger.packed_hold AS h ON h.epoch_id = x.epoch_id AND h.lane = x.lane AND h.seq = x.seq AND h.position = x.position
 LEFT JOIN ledger.hold_watermark AS mark ON mark.epoch_id = x.epoch_id AND mark.lane = x.lane
 LEFT JOIN ledger.hold_batch AS b ON b.epoch_id = x.epoch_id AND b.lane = x.lane AND b.seq = x.batch_seq AND b.opened_at = x.at
-WHERE b.seq IS NULL OR x.at > h.resolved_at OR (h.request_id IS NULL AND x.seq > COALESCE(mark.seq, -1));
+LEFT JOIN ledger.hold_release AS f ON f.epoch_id = x.epoch_id AND f.lane = x.lane AND f.seq = x.seq AND f.position = x.position
+WHERE b.seq IS NULL OR x.at > COALESCE(h.resolved_at, f.at)
+    OR (h.request_id IS NULL AND f.epoch_id IS NULL AND x.seq > COALESCE(mark.seq, -1));
 COMMENT ON VIEW ledger.audit_extension_out_of_place IS
     'an extension is of a batch that was written and of a hold that was open then';
+
+CREATE VIEW ledger.audit_wrong_release AS
+SELECT f.epoch_id, f.lane, f.seq, f.position, f.request_id, f.account_id, f.paid, f.trial, u.request_id IS NULL AS usage_is_missing
+FROM ledger.hold_release AS f
+LEFT JOIN ledger.hold_batch AS b ON b.day = f.day AND b.epoch_id = f.epoch_id AND b.lane = f.lane AND b.seq = f.seq
+LEFT JOIN LATERAL (SELECT COALESCE(sum(x.paid), 0) AS paid, COALESCE(sum(x.trial), 0) AS trial FROM ledger.hold_extension AS x
+    WHERE x.epoch_id = f.epoch_id AND x.lane = f.lane AND x.seq = f.seq AND x.position = f.position) AS x ON true
+LEFT JOIN ledger.usage AS u ON u.request_id = f.request_id
+WHERE u.request_id IS NULL
+    OR (u.hold_epoch, u.hold_lane, u.hold_seq, u.hold_position) IS NOT DISTINCT FROM (f.epoch_id, f.lane, f.seq, f.position)
+    OR (b.request_ids[f.position], b.account_ids[f.position], b.paid[f.position] + x.paid, b.trial[f.position] + x.trial)
+        IS DISTINCT FROM (f.request_id, f.account_id, f.paid, f.trial);
+COMMENT ON VIEW ledger.audit_wrong_release IS
+    'a hold is released without a usage row only if another hold of its request has one, and with what it held';

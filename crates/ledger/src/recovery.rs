@@ -315,9 +315,9 @@ async fn void_packed(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<u64, DbError
     let mut voided: u64 = 0;
     loop {
         let orphans = packed::orphans(tx, node_epoch, most).await?;
-        let now = packed::void(tx, node_epoch, &orphans).await?;
-        voided = voided.saturating_add(now);
-        if now == 0 {
+        let ended = packed::void(tx, node_epoch, &orphans).await?;
+        voided = voided.saturating_add(ended.voided);
+        if ended.all == 0 {
             packed::mark_swept(tx, node_epoch).await?;
             return Ok(voided);
         }

@@ -8,7 +8,7 @@ use trunkline_types::{AccountId, Defect, Money, RequestId};
 use uuid::Uuid;
 
 use super::BatchResults;
-use super::partitions::by_day;
+use super::partitions::{Day, by_day};
 use super::refund::insert_write_offs;
 use crate::admission::{BudgetWindowId, money};
 use crate::columns::{PeriodBoundary, account_of, column, each, request_of};
@@ -152,8 +152,34 @@ pub(crate) async fn resolve(
                 (column(row, "paid")?, column(row, "trial")?),
             );
         }
+        let left = |end: &&&Resolution<'_>| !done.contains_key(&end.request);
+        let left: Vec<&Resolution<'_>> = ends.iter().filter(left).copied().collect();
+        release(tx, node_epoch, day, &left, any_hold).await?;
     }
     Ok(Resolved { done, used_up })
+}
+
+/// Frees what is held for requests that were charged by another hold of the same id. Most of those that are left were
+/// resolved before and hold nothing.
+async fn release(
+    tx: &mut Tx,
+    node_epoch: &NodeEpoch,
+    day: Day,
+    left: &[&Resolution<'_>],
+    any_hold: bool,
+) -> Result<(), DbError> {
+    if left.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(day.tables(include_str!("../sql/release_rows.sql")))
+        .bind(each(left, |end| end.request.uuid()))
+        .bind(each(left, |end| end.account.number()))
+        .bind(node_epoch.node.as_str())
+        .bind(node_epoch.epoch)
+        .bind(any_hold)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
 }
 
 /// What was used and not charged is the operator's loss. A settlement above its hold is charged what was

@@ -94,14 +94,25 @@ pub(super) fn read(
     Ok(outcome)
 }
 
-/// How many holds were ended, of ends alone.
-pub(super) fn ended(row: &PgRow) -> Result<Vec<bool>, sqlx::Error> {
+/// What became of a hold that was to be ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EndOfHold {
+    Now,
+    /// It was over, or its request has the usage row of another hold and it was released.
+    Otherwise,
+    /// It was moved to a row.
+    IsRow,
+}
+
+/// What became of the holds, of ends alone.
+pub(super) fn ends(row: &PgRow) -> Result<Vec<EndOfHold>, sqlx::Error> {
     let codes: Option<Vec<i16>> = row.try_get("s_codes")?;
-    Ok(codes
-        .unwrap_or_default()
-        .into_iter()
-        .map(|code| code == 0)
-        .collect())
+    let end = |code| match code {
+        0 => EndOfHold::Now,
+        1 | 2 => EndOfHold::Otherwise,
+        _ => EndOfHold::IsRow,
+    };
+    Ok(codes.unwrap_or_default().into_iter().map(end).collect())
 }
 
 fn events(row: &PgRow) -> Result<Events, sqlx::Error> {

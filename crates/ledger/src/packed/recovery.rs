@@ -6,8 +6,9 @@ use time::Date;
 use trunkline_db::{DbError, Tx};
 use trunkline_types::{AccountId, RequestId};
 
+use super::PackedHold;
+use super::answers::{self, EndOfHold};
 use super::arguments::{Arguments, End, Header};
-use super::{PackedHold, answers};
 use crate::batch::partitions::Day;
 use crate::batch::refund::insert_write_offs;
 use crate::columns::{account_of, column, request_of};
@@ -58,17 +59,27 @@ pub(crate) async fn orphans(
     rows.iter().map(orphan).collect()
 }
 
-/// Voids orphans, whose accounts are locked, and writes the loss off: the upstream may bill the work.
+/// What became of orphans.
+#[derive(Default)]
+pub(crate) struct Ended {
+    /// That are over now.
+    pub(crate) all: u64,
+    /// Of those, the voided ones. The others were released: their requests have the usage rows of other holds.
+    pub(crate) voided: u64,
+}
+
+/// Ends orphans, whose accounts are locked, and writes the loss off: the upstream may bill the work.
 pub(crate) async fn void(
     tx: &mut Tx,
     node_epoch: &NodeEpoch,
     orphans: &[Orphan],
-) -> Result<u64, DbError> {
+) -> Result<Ended, DbError> {
     let detail = Detail::nothing(Outcome::Interrupted);
     let mut days: BTreeMap<Day, Vec<&Orphan>> = BTreeMap::new();
     for orphan in orphans {
         days.entry(orphan.hold.day).or_default().push(orphan);
     }
+    let mut ended = Ended::default();
     let mut losses: Vec<WriteOff> = Vec::new();
     for (day, orphans) in days {
         let ends = orphans
@@ -92,8 +103,12 @@ pub(crate) async fn void(
         };
         let arguments = Arguments::of_ends(ends);
         let row = arguments.call(tx, day, &header).await?;
-        let voided = answers::ended(&row)?;
-        for (orphan, _) in orphans.iter().zip(voided).filter(|(_, voided)| *voided) {
+        for (orphan, end) in orphans.iter().zip(answers::ends(&row)?) {
+            ended.all = ended.all.saturating_add(u64::from(end != EndOfHold::IsRow));
+            if end != EndOfHold::Now {
+                continue;
+            }
+            ended.voided = ended.voided.saturating_add(1);
             losses.push(WriteOff {
                 request: orphan.request,
                 account: orphan.account,
@@ -104,7 +119,7 @@ pub(crate) async fn void(
         }
     }
     insert_write_offs(tx, &losses.iter().collect::<Vec<_>>()).await?;
-    Ok(u64::try_from(losses.len()).unwrap_or(u64::MAX))
+    Ok(ended)
 }
 
 /// Nothing of a node's earlier epochs is open any more.

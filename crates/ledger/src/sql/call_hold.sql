@@ -34,6 +34,8 @@ WITH found AS (
         WHERE x.day = $3::date AND x.epoch_id = e.id AND x.lane = l.lane AND x.seq = b.seq
             AND x.position = b.position) AS x ON true
     WHERE NOT EXISTS (SELECT FROM found) AND e.swept_at IS NULL AND b.account_id = $2::bigint
+        AND NOT EXISTS (SELECT FROM ledger.hold_release AS f WHERE f.epoch_id = e.id AND f.lane = l.lane
+            AND f.seq = b.seq AND f.position = b.position)
 )
 SELECT f.amount, f.opened_at, f.state, f.resolved_at,
     EXISTS (SELECT FROM ledger.node AS n WHERE n.name = f.node AND n.epoch = f.epoch

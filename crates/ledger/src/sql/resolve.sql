@@ -1,5 +1,6 @@
 -- Settles and voids. The usage row is the charge: money moves only for requests whose hold is open and
--- whose usage row is new; a second one would break its primary key and with it the statement. A charge never passes its hold.
+-- whose usage row is new; a second one would break its primary key and with it the statement. An open hold whose request
+-- has one all the same is left to release_rows.sql. A charge never passes its hold.
 --
 -- Everything after the first step reads what that step returned, and meets other tables only by
 -- their primary keys: no plan of it grows faster than the batch. `resolved_at IS NULL` says open, in
@@ -22,6 +23,7 @@ WITH anchored AS (
         SELECT * FROM {hold} AS h
         WHERE h.request_id = a.request_id AND h.account_id = a.account_id AND h.resolved_at IS NULL
             AND ($14::boolean OR h.owner = 'task' OR (h.node = $12::text AND h.epoch = $13::bigint))
+            AND (SELECT u.request_id FROM {usage} AS u WHERE u.request_id = a.request_id) IS NULL
         OFFSET 0
     ) AS h
     RETURNING request_id, account_id, paid, trial, outcome, settled_at

@@ -59,3 +59,14 @@ async fn an_extension_of_another_hold_or_of_no_batch_is_found() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn a_hold_that_was_released_though_no_other_was_charged_is_found() {
+    detects(
+        "INSERT INTO ledger.hold_release
+         SELECT h.day, h.epoch_id, h.lane, h.seq, h.position, h.request_id, h.account_id, h.paid, h.trial, app.now()
+         FROM ledger.packed_hold AS h WHERE h.request_id = scene.id('packed open')",
+        &["held_is_not_its_holds", "wrong_release"],
+    )
+    .await;
+}
