@@ -3,8 +3,22 @@
 -- the log of a call. Transfers are for everything else. Both together are ledger.posting: statements, sums and
 -- the audit read that.
 --
--- Usage rows leave after 400 days, and money must not leave with them: dropping a day writes what it charged, by
--- account and wallet, as transfers of kind `day_total`, in the same transaction.
+-- Usage rows leave after the days that the operator keeps them, and money must not leave with them: dropping a day
+-- writes what it charged, by account and wallet, as transfers of kind `day_total`, in the same transaction. The function
+-- that does it is in the next file.
+--
+-- The days of ADR 95 left without totals, because their charges stayed as transfers. No database is old enough to have
+-- dropped one.
+DO $dropped$
+BEGIN
+    IF EXISTS (SELECT FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid
+               WHERE i.inhparent = 'ledger.hold'::regclass
+                   AND pg_catalog.to_regclass('ledger.usage_' || right(c.relname, 8)) IS NULL) THEN
+        RAISE EXCEPTION 'the usage rows of some days are gone, and their charges would go with this file';
+    END IF;
+END
+$dropped$;
+DROP FUNCTION ledger.drop_usage_partitions(date);
 ALTER TABLE ledger.transfer DISABLE TRIGGER transfer_is_append_only;
 DELETE FROM ledger.transfer WHERE kind = 'charge';
 ALTER TABLE ledger.transfer ENABLE TRIGGER transfer_is_append_only;
@@ -39,99 +53,14 @@ ALTER TABLE ledger.usage
     ADD COLUMN resale bigint,
     ADD CONSTRAINT usage_resale_not_negative CHECK (resale >= 0);
 
--- Days whose holds and usage rows are gone, and what budgets and capacities had counted of them.
-CREATE TABLE ledger.dropped_day (
-    day     date        NOT NULL,
-    from_id uuid        NOT NULL,
-    to_id   uuid        NOT NULL,
-    at      timestamptz NOT NULL DEFAULT app.now(),
-    CONSTRAINT dropped_day_pkey PRIMARY KEY (day)
-);
+-- Days before ledger.usage_kept.from_day have neither holds nor usage rows. What budgets and capacities had counted of
+-- them is `dropped`. A call may be settled or refunded on a later day than its own: `sums_from` is the first day whose
+-- sums have all their calls, and from which the audit compares them.
+ALTER TABLE ledger.usage_kept ADD COLUMN sums_from date;
+UPDATE ledger.usage_kept SET sums_from = from_day;
+ALTER TABLE ledger.usage_kept ALTER COLUMN sums_from SET NOT NULL;
 ALTER TABLE ledger.budget_period ADD COLUMN dropped bigint NOT NULL DEFAULT 0;
 ALTER TABLE ledger.capacity ADD COLUMN dropped bigint NOT NULL DEFAULT 0;
-GRANT SELECT ON ledger.dropped_day TO trunkline_data, trunkline_console;
-
--- Drops a day's holds and usage rows; false if something of the day is not over yet: an open hold, a call, a refund or
--- a late failure that waits to be summed up, a settlement or a refund that is not 400 days old itself. Sums of usage and
--- margins do not need the rows any more then. SECURITY DEFINER because the job that calls it runs as the data plane,
--- which owns nothing. It waits shortly for its locks: the job comes back.
-CREATE FUNCTION ledger.drop_day(old_day date) RETURNS boolean
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
-AS $drop$
-DECLARE
-    last_kept date := (app.now() AT TIME ZONE 'UTC')::date - 400;
-    first_id uuid := app.uuid_v7_floor(old_day::timestamp AT TIME ZONE 'UTC');
-    next_id uuid := app.uuid_v7_floor((old_day + 1)::timestamp AT TIME ZONE 'UTC');
-    moment timestamptz := (old_day + 1)::timestamp AT TIME ZONE 'UTC';
-BEGIN
-    IF old_day >= last_kept THEN
-        RAISE EXCEPTION 'the usage of a day is kept for 400 days';
-    END IF;
-    PERFORM pg_advisory_xact_lock(hashtext('ledger.make_partitions'));
-    IF to_regclass('ledger.usage_' || to_char(old_day, 'YYYYMMDD')) IS NULL THEN
-        RETURN false;
-    END IF;
-    -- Nothing is written to these days any more; this makes sure of it while they are summed up.
-    EXECUTE format('LOCK TABLE ledger.%I, ledger.%I IN SHARE MODE',
-        'hold_' || to_char(old_day, 'YYYYMMDD'), 'usage_' || to_char(old_day, 'YYYYMMDD'));
-    IF EXISTS (SELECT FROM ledger.hold AS h
-               WHERE h.request_id >= first_id AND h.request_id < next_id AND h.state = 'open')
-        OR EXISTS (SELECT FROM ledger.usage_unsummed AS n, unnest(n.request_ids) AS w (request_id)
-                   WHERE w.request_id >= first_id AND w.request_id < next_id)
-        OR EXISTS (SELECT FROM ledger.reversal_unsummed AS r
-                   WHERE r.request_id >= first_id AND r.request_id < next_id)
-        OR EXISTS (SELECT FROM ledger.usage AS u
-                   WHERE u.request_id >= first_id AND u.request_id < next_id
-                       AND (u.settled_at AT TIME ZONE 'UTC')::date >= last_kept)
-        OR EXISTS (SELECT FROM ledger.transfer AS t
-                   WHERE t.request_id >= first_id AND t.request_id < next_id
-                       AND t.kind IN ('refund', 'settlement_adjustment', 'undelivered')
-                       AND (t.at AT TIME ZONE 'UTC')::date >= last_kept) THEN
-        RETURN false;
-    END IF;
-    INSERT INTO ledger.transfer (request_id, kind, leg, account_id, debit, credit, amount, at)
-    SELECT s.id, 'day_total', w.leg, s.account_id, s.account_id * 2 + w.leg, -1, w.amount, moment
-    FROM (SELECT g.account_id, g.paid, g.trial, overlay(gen_random_uuid()::text
-              PLACING left(app.uuid_v7_floor(moment - interval '1 millisecond')::text, 15) FROM 1)::uuid AS id
-          FROM (SELECT u.account_id, sum(u.paid)::bigint AS paid, sum(u.trial)::bigint AS trial
-                FROM ledger.usage AS u
-                WHERE u.request_id >= first_id AND u.request_id < next_id
-                GROUP BY u.account_id) AS g OFFSET 0) AS s
-    CROSS JOIN LATERAL (VALUES (0::smallint, s.paid), (1::smallint, s.trial)) AS w (leg, amount)
-    WHERE w.amount > 0;
-    UPDATE ledger.budget_period AS p
-    SET dropped = p.dropped + d.amount
-    FROM (SELECT t.budget_id, t.starts_at, sum(t.amount)::bigint AS amount
-          FROM ledger.budget_taken AS t
-          WHERE t.request_id >= first_id AND t.request_id < next_id
-          GROUP BY t.budget_id, t.starts_at) AS d
-    WHERE p.budget_id = d.budget_id AND p.starts_at = d.starts_at;
-    UPDATE ledger.capacity AS c
-    SET dropped = c.dropped + d.places
-    FROM (SELECT t.name, t.day, count(*) AS places
-          FROM ledger.capacity_taken AS t
-          WHERE t.request_id >= first_id AND t.request_id < next_id
-          GROUP BY t.name, t.day) AS d
-    WHERE c.name = d.name AND c.day = d.day;
-    DELETE FROM ledger.late_failure AS f WHERE f.request_id >= first_id AND f.request_id < next_id;
-    DELETE FROM ledger.unconfirmed_delivery AS d WHERE d.request_id >= first_id AND d.request_id < next_id;
-    -- A run is told by its call, and would be told as one that never began.
-    DELETE FROM app.workflow_run AS r WHERE r.request_id >= first_id AND r.request_id < next_id;
-    INSERT INTO ledger.dropped_day (day, from_id, to_id) VALUES (old_day, first_id, next_id);
-    EXECUTE format('DROP TABLE ledger.%I, ledger.%I',
-        'hold_' || to_char(old_day, 'YYYYMMDD'), 'usage_' || to_char(old_day, 'YYYYMMDD'));
-    RETURN true;
-END
-$drop$;
-
--- The oldest day that may go and has not, if any.
-CREATE FUNCTION ledger.next_day_to_drop() RETURNS date
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
-    RETURN (SELECT min(to_date(right(c.relname, 8), 'YYYYMMDD'))
-            FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
-            WHERE i.inhparent = to_regclass('ledger.usage')
-                AND to_date(right(c.relname, 8), 'YYYYMMDD') < (app.now() AT TIME ZONE 'UTC')::date - 400);
-GRANT EXECUTE ON FUNCTION ledger.drop_day(date), ledger.next_day_to_drop() TO trunkline_data, trunkline_console;
 
 -- What each call takes of its budgets: its hold while it is open, then its charge, less what went back in time.
 CREATE VIEW ledger.budget_taken AS
@@ -198,7 +127,7 @@ WITH back AS (
         count(*) AS moves, count(DISTINCT (t.kind, t.leg)) AS reasons
     FROM ledger.transfer AS t
     WHERE t.kind IN ('refund', 'settlement_adjustment', 'undelivered')
-        AND NOT EXISTS (SELECT FROM ledger.dropped_day AS d WHERE t.request_id >= d.from_id AND t.request_id < d.to_id)
+        AND t.request_id >= (SELECT k.floor FROM ledger.usage_kept AS k)
     GROUP BY t.request_id, t.account_id
 )
 SELECT b.request_id, b.account_id, b.paid AS refunded_paid, b.trial AS refunded_trial,
@@ -246,17 +175,48 @@ FROM ledger.capacity AS c
 FULL JOIN taken AS t USING (name, day)
 WHERE COALESCE(c.used - c.dropped, 0) <> COALESCE(t.places, 0) OR c.used > c.cap;
 
--- A day that was dropped before its time, or a charge that went without its total.
 CREATE VIEW ledger.audit_day_missing AS
-SELECT day.day::date AS day
-FROM (SELECT min(to_date(right(c.relname, 8), 'YYYYMMDD')) AS first_day
-      FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid
-      WHERE i.inhparent = pg_catalog.to_regclass('ledger.transfer')) AS f
-CROSS JOIN LATERAL generate_series(f.first_day, (app.now() AT TIME ZONE 'UTC')::date, interval '1 day') AS day (day)
-WHERE to_regclass('ledger.usage_' || to_char(day.day, 'YYYYMMDD')) IS NULL
-    AND to_regclass('ledger.transfer_' || to_char(day.day, 'YYYYMMDD')) IS NOT NULL
-    AND NOT EXISTS (SELECT FROM ledger.dropped_day AS d WHERE d.day = day.day::date);
+SELECT to_date(right(c.relname, 8), 'YYYYMMDD') AS day
+FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid
+WHERE i.inhparent = pg_catalog.to_regclass('ledger.transfer')
+    AND pg_catalog.to_regclass('ledger.usage_' || right(c.relname, 8)) IS NULL
+    AND to_date(right(c.relname, 8), 'YYYYMMDD') >= (SELECT k.from_day FROM ledger.usage_kept AS k);
 COMMENT ON VIEW ledger.audit_day_missing IS 'a day has its usage rows, or was dropped with its totals written';
+
+-- Holds go with their usage, so each that is over has its usage row again.
+CREATE OR REPLACE VIEW ledger.audit_hold_and_usage_disagree AS
+SELECT COALESCE(h.request_id, u.request_id) AS request_id, h.state, h.owner,
+    u.request_id IS NOT NULL AS has_usage, u.paid, u.trial, u.outcome
+FROM ledger.hold AS h
+FULL JOIN ledger.usage AS u USING (request_id)
+WHERE h.request_id IS NULL
+    OR (h.state = 'open' AND u.request_id IS NOT NULL)
+    OR (h.state <> 'open' AND u.request_id IS NULL)
+    OR (h.state = 'voided' AND u.paid + u.trial > 0)
+    OR (h.key_id IS DISTINCT FROM u.key_id AND u.request_id IS NOT NULL)
+    -- A hold that was resolved a second time is given away by the time of it.
+    OR (h.account_id, h.resolved_at, h.opened_at, h.model, h.endpoint, h.group_name)
+        <> (u.account_id, u.settled_at, u.opened_at, u.model, u.endpoint, u.group_name);
+
+-- Sums are compared from the first day that has all its calls. The rest of these views is as it was.
+DO $sums$
+DECLARE
+    one record;
+BEGIN
+    FOR one IN
+        SELECT v.viewname, v.definition, pg_catalog.regexp_replace(v.definition,
+            '\(k\.from_day \+ 8\)( AS "\?column\?")?', 'k.sums_from', 'g') AS changed
+        FROM pg_catalog.pg_views AS v
+        WHERE v.schemaname = 'ledger'
+            AND v.viewname IN ('audit_usage_day_disagrees', 'audit_margin_day_disagrees')
+    LOOP
+        IF one.changed ~ 'from_day' OR one.changed = one.definition THEN
+            RAISE EXCEPTION 'ledger.% is not as this file expects it', one.viewname;
+        END IF;
+        EXECUTE pg_catalog.format('CREATE OR REPLACE VIEW ledger.%I AS %s', one.viewname, one.changed);
+    END LOOP;
+END
+$sums$;
 
 -- Tasks are kept for longer than their money's rows.
 CREATE OR REPLACE VIEW app.audit_task_and_money_disagree AS
@@ -266,7 +226,7 @@ LEFT JOIN ledger.hold AS h ON h.request_id = t.id
 LEFT JOIN ledger.usage AS u ON u.request_id = t.id
 LEFT JOIN (SELECT r.request_id, sum(r.amount) AS amount FROM ledger.transfer AS r
            WHERE r.kind IN ('refund', 'undelivered') GROUP BY r.request_id) AS b ON b.request_id = t.id
-WHERE NOT EXISTS (SELECT FROM ledger.dropped_day AS d WHERE t.id >= d.from_id AND t.id < d.to_id)
+WHERE t.id >= (SELECT k.floor FROM ledger.usage_kept AS k)
     AND (h.request_id IS NULL OR h.owner <> 'task' OR h.account_id <> t.account_id
         OR (t.state IN ('accepted', 'submitting', 'unknown') AND h.state <> 'open')
         OR (t.state IN ('submitted', 'running', 'completed') AND (h.state <> 'settled' OR COALESCE(b.amount, 0) > 0))

@@ -984,26 +984,98 @@ REVOKE ALL ON FUNCTION ledger.open_packed_holds(text, bigint, integer),
 GRANT EXECUTE ON FUNCTION ledger.open_packed_holds(text, bigint, integer),
     ledger.move_long_holds(text, bigint, smallint, interval, integer) TO trunkline_data;
 
--- Retention takes the batches of the day and its function along. The rest is as it was.
-DO $retention$
+-- Drops the oldest day before one that is given: its holds, its usage rows and its function, with the totals of its
+-- charges written. False if there is none, or if something of it is not over yet: an open hold; a call, a refund or a
+-- late failure that waits to be summed up; a settlement or a refund that is kept itself. Days go in their order, so that
+-- one date says what is there: later ones wait too. SECURITY DEFINER because the job that calls it runs as the data plane,
+-- which owns nothing. It waits shortly for its locks: the job comes back.
+CREATE FUNCTION ledger.drop_oldest_day(before_day date) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
+AS $drop$
 DECLARE
-    text_before text := pg_catalog.pg_get_functiondef('ledger.drop_day(date)'::regprocedure);
-    text_after text := text_before;
+    old_day date;
+    suffix text;
+    kept_from date;
+    first_id uuid;
+    next_id uuid;
+    moment timestamptz;
 BEGIN
-    text_after := replace(text_after, 'SELECT FROM ledger.hold AS h', 'SELECT FROM ledger.any_hold AS h');
-    text_after := replace(text_after, $old$    EXECUTE format('DROP TABLE ledger.%I, ledger.%I',
-        'hold_' || to_char(old_day, 'YYYYMMDD'), 'usage_' || to_char(old_day, 'YYYYMMDD'));$old$,
-$new$    DELETE FROM ledger.hold_release AS f WHERE f.day = old_day;
-    EXECUTE format('DROP TABLE ledger.%I, ledger.%I, ledger.%I, ledger.%I',
-        'hold_' || to_char(old_day, 'YYYYMMDD'), 'usage_' || to_char(old_day, 'YYYYMMDD'),
-        'hold_batch_' || to_char(old_day, 'YYYYMMDD'), 'hold_extension_' || to_char(old_day, 'YYYYMMDD'));
-    EXECUTE format('DROP FUNCTION ledger.%I', 'apply_' || to_char(old_day, 'YYYYMMDD'));$new$);
-    IF text_after = text_before OR text_after !~ 'any_hold' OR text_after !~ 'hold_batch_' THEN
-        RAISE EXCEPTION 'ledger.drop_day is not as this file expects it';
+    IF before_day > (app.now() AT TIME ZONE 'UTC')::date - 30 THEN
+        RAISE EXCEPTION 'calls are kept for 30 days at least';
     END IF;
-    EXECUTE text_after;
+    PERFORM pg_advisory_xact_lock(hashtext('ledger.make_partitions'));
+    SELECT min(to_date(right(c.relname, 8), 'YYYYMMDD')) INTO old_day
+    FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+    WHERE i.inhparent = 'ledger.usage'::regclass AND to_date(right(c.relname, 8), 'YYYYMMDD') < before_day;
+    kept_from := COALESCE(old_day, before_day);
+    IF old_day IS NOT NULL THEN
+        suffix := to_char(old_day, 'YYYYMMDD');
+        moment := (old_day + 1)::timestamp AT TIME ZONE 'UTC';
+        first_id := app.uuid_v7_floor(old_day::timestamp AT TIME ZONE 'UTC');
+        next_id := app.uuid_v7_floor(moment);
+        -- Nothing is written to these days any more; this makes sure of it while they are summed up.
+        EXECUTE format('LOCK TABLE ledger.%I, ledger.%I, ledger.%I IN SHARE MODE',
+            'hold_' || suffix, 'hold_batch_' || suffix, 'usage_' || suffix);
+        IF NOT (EXISTS (SELECT FROM ledger.hold AS h
+                        WHERE h.request_id >= first_id AND h.request_id < next_id AND h.state = 'open')
+            OR EXISTS (SELECT FROM ledger.packed_hold AS h WHERE h.day = old_day AND h.state = 'open')
+            OR EXISTS (SELECT FROM ledger.usage_unsummed AS n, unnest(n.request_ids) AS w (request_id)
+                       WHERE w.request_id >= first_id AND w.request_id < next_id)
+            OR EXISTS (SELECT FROM ledger.reversal_unsummed AS r
+                       WHERE r.request_id >= first_id AND r.request_id < next_id)
+            OR EXISTS (SELECT FROM ledger.usage AS u
+                       WHERE u.request_id >= first_id AND u.request_id < next_id
+                           AND (u.settled_at AT TIME ZONE 'UTC')::date >= before_day)
+            OR EXISTS (SELECT FROM ledger.transfer AS t
+                       WHERE t.request_id >= first_id AND t.request_id < next_id
+                           AND t.kind IN ('refund', 'settlement_adjustment', 'undelivered')
+                           AND (t.at AT TIME ZONE 'UTC')::date >= before_day)) THEN
+            kept_from := old_day + 1;
+        END IF;
+    END IF;
+    UPDATE ledger.usage_kept AS k
+    SET from_day = kept_from, floor = app.uuid_v7_floor(kept_from::timestamp AT TIME ZONE 'UTC'),
+        sums_from = greatest(k.sums_from, before_day)
+    WHERE k.from_day < kept_from;
+    IF old_day IS NULL OR kept_from = old_day THEN
+        RETURN false;
+    END IF;
+    INSERT INTO ledger.transfer (request_id, kind, leg, account_id, debit, credit, amount, at)
+    SELECT s.id, 'day_total', w.leg, s.account_id, s.account_id * 2 + w.leg, -1, w.amount, moment
+    FROM (SELECT g.account_id, g.paid, g.trial, overlay(gen_random_uuid()::text
+              PLACING left(app.uuid_v7_floor(moment - interval '1 millisecond')::text, 15) FROM 1)::uuid AS id
+          FROM (SELECT u.account_id, sum(u.paid)::bigint AS paid, sum(u.trial)::bigint AS trial
+                FROM ledger.usage AS u
+                WHERE u.request_id >= first_id AND u.request_id < next_id
+                GROUP BY u.account_id) AS g OFFSET 0) AS s
+    CROSS JOIN LATERAL (VALUES (0::smallint, s.paid), (1::smallint, s.trial)) AS w (leg, amount)
+    WHERE w.amount > 0;
+    UPDATE ledger.budget_period AS p
+    SET dropped = p.dropped + d.amount
+    FROM (SELECT t.budget_id, t.starts_at, sum(t.amount)::bigint AS amount
+          FROM ledger.budget_taken AS t
+          WHERE t.request_id >= first_id AND t.request_id < next_id
+          GROUP BY t.budget_id, t.starts_at) AS d
+    WHERE p.budget_id = d.budget_id AND p.starts_at = d.starts_at;
+    UPDATE ledger.capacity AS c
+    SET dropped = c.dropped + d.places
+    FROM (SELECT t.name, t.day, count(*) AS places
+          FROM ledger.capacity_taken AS t
+          WHERE t.request_id >= first_id AND t.request_id < next_id
+          GROUP BY t.name, t.day) AS d
+    WHERE c.name = d.name AND c.day = d.day;
+    DELETE FROM ledger.unconfirmed_delivery AS d WHERE d.request_id >= first_id AND d.request_id < next_id;
+    -- A run is told by its call, and would be told as one that never began.
+    DELETE FROM app.workflow_run AS r WHERE r.request_id >= first_id AND r.request_id < next_id;
+    DELETE FROM ledger.hold_release AS f WHERE f.day = old_day;
+    EXECUTE format('DROP TABLE ledger.%I, ledger.%I, ledger.%I, ledger.%I',
+        'hold_' || suffix, 'usage_' || suffix, 'hold_batch_' || suffix, 'hold_extension_' || suffix);
+    EXECUTE format('DROP FUNCTION ledger.%I', 'apply_' || suffix);
+    RETURN true;
 END
-$retention$;
+$drop$;
+REVOKE ALL ON FUNCTION ledger.drop_oldest_day(date) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION ledger.drop_oldest_day(date) TO trunkline_data;
 
 -- The audit of what is new.
 CREATE VIEW ledger.audit_request_held_twice AS

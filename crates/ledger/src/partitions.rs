@@ -1,10 +1,10 @@
-//! Daily partitions of hold, usage and transfer, created in advance; retention of the usage log and of its daily sums.
+//! Daily partitions of holds, usage and transfers, created in advance; retention of calls and of their daily sums.
 
 use trunkline_db::{Database, DbError, Tx, events};
 
 /// Days created in advance. The audit reports when fewer than half of them are left.
 pub const DAYS_AHEAD: i32 = 7;
-/// Retention of the usage log and of its daily sums, in days, unless the operator sets another.
+/// Retention of calls and of their daily sums, in days, unless the operator sets another.
 pub const USAGE_DAYS_KEPT: i32 = 400;
 /// The shortest retention that can be set: a task is settled long before.
 pub const MIN_USAGE_DAYS_KEPT: i32 = 30;
@@ -19,33 +19,24 @@ pub async fn ensure(database: &Database) -> Result<i32, DbError> {
     tx.finish(made).await
 }
 
-/// Drops the days of the usage log that are older than `days`, and then their sums. Returns how many days were
-/// dropped. Holds and transfers stay. Safe to repeat and to run from many nodes.
+/// Drops the days that are older than `days`, oldest first, and then their sums. Returns how many days were dropped.
+/// Holds and usage rows go, with the totals of their charges written as transfers. A day of which something is not over
+/// stays, and so do those after it. Safe to repeat and to run from many nodes.
 pub async fn drop_usage(database: &Database, days: i32) -> Result<i32, DbError> {
-    let mut tx = database.begin().await?;
-    let dropped = drop_days(&mut tx, days).await;
-    let dropped = tx.finish(dropped).await?;
-    // Apart, because a dropped day locks the whole log until its transaction ends.
+    let mut dropped: i32 = 0;
+    // A transaction each, because a dropped day locks the whole log until its transaction ends.
+    loop {
+        let mut tx = database.begin().await?;
+        let is_dropped = drop_oldest_day(&mut tx, days).await;
+        if !tx.finish(is_dropped).await? {
+            break;
+        }
+        dropped = dropped.saturating_add(1);
+    }
     let mut tx = database.begin().await?;
     let forgotten = forget_usage_days(&mut tx, days).await;
     tx.finish(forgotten).await?;
     Ok(dropped)
-}
-
-/// Drops the oldest day that is no longer kept, its charges summed up as transfers in the same
-/// transaction. Returns whether one was dropped; one that has something open is left.
-pub async fn drop_oldest_day(database: &Database) -> Result<bool, DbError> {
-    let mut tx = database.begin().await?;
-    let dropped = sqlx::query_scalar(
-        "SELECT ledger.drop_day(d.day) FROM (SELECT ledger.next_day_to_drop() AS day) AS d
-         WHERE d.day IS NOT NULL",
-    )
-    .fetch_optional(&mut *tx)
-    .await
-    .map_err(DbError::from);
-    tx.finish(dropped)
-        .await
-        .map(|dropped| dropped.unwrap_or(false))
 }
 
 async fn make(tx: &mut Tx) -> Result<i32, DbError> {
@@ -60,14 +51,18 @@ async fn make(tx: &mut Tx) -> Result<i32, DbError> {
     Ok(made)
 }
 
-async fn drop_days(tx: &mut Tx, days: i32) -> Result<i32, DbError> {
-    let dropped = sqlx::query_scalar(
-        "SELECT ledger.drop_usage_partitions((app.now() AT TIME ZONE 'UTC')::date - $1)",
+async fn drop_oldest_day(tx: &mut Tx, days: i32) -> Result<bool, DbError> {
+    // All calls of the day are summed up, however many.
+    sqlx::raw_sql("SET LOCAL statement_timeout = 0")
+        .execute(&mut **tx)
+        .await?;
+    let is_dropped = sqlx::query_scalar(
+        "SELECT ledger.drop_oldest_day((app.now() AT TIME ZONE 'UTC')::date - $1)",
     )
     .bind(days)
     .fetch_one(&mut **tx)
     .await?;
-    Ok(dropped)
+    Ok(is_dropped)
 }
 
 async fn forget_usage_days(tx: &mut Tx, days: i32) -> Result<(), DbError> {

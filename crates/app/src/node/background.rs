@@ -153,11 +153,6 @@ async fn run_maintenance(data: Database, author: NodeEpoch, mut stop: watch::Rec
                 if let Err(error) = partitions::ensure(&data).await {
                     tracing::error!(%error, "partition creation failed");
                 }
-                match partitions::drop_oldest_day(&data).await {
-                    Ok(false) => {}
-                    Ok(true) => tracing::info!("dropped the calls of the oldest day"),
-                    Err(error) => tracing::warn!(%error, "dropping the calls of the oldest day failed"),
-                }
                 if let Err(error) = route_health::purge(&data).await {
                     tracing::warn!(%error, "route health cleanup failed");
                 }

@@ -1,11 +1,12 @@
-//! Calls leave after 400 days, and their money stays.
+//! Calls leave after the days that they are kept, and their money stays.
 
 use sqlx::Row as _;
 use trunkline_ledger::accounts::{self as ledger_accounts, Period};
 use trunkline_ledger::{RefundAnswer, partitions, statement, usage_report};
-use trunkline_types::{AccountId, KeyId};
+use trunkline_testkit::{SystemClock, random_bytes};
+use trunkline_types::{AccountId, Clock as _, KeyId, RequestId, Timestamp};
 
-use crate::test_ledger::{TestLedger, done, held, nanos, refund, request, reserve, settle};
+use crate::test_ledger::{TestLedger, done, held, nanos, refund, request, reserve, settle, void};
 
 const DAY: i64 = 86_400;
 
@@ -23,16 +24,14 @@ async fn posted(harness: &TestLedger) -> Vec<(i64, i16, i64)> {
     rows.iter().map(line).collect()
 }
 
-async fn drop_all(harness: &TestLedger) -> u32 {
-    let mut dropped = 0;
-    while partitions::drop_oldest_day(&harness.data).await.unwrap() {
-        dropped += 1;
-    }
-    dropped
+async fn drop_all(harness: &TestLedger) -> i32 {
+    partitions::drop_usage(&harness.data, partitions::USAGE_DAYS_KEPT)
+        .await
+        .unwrap()
 }
 
 /// An account with a budget, two calls charged to both wallets, and one refund.
-async fn played(harness: &TestLedger) -> (AccountId, trunkline_types::RequestId) {
+async fn played(harness: &TestLedger) -> (AccountId, RequestId) {
     let account = harness.account(1_000, 50).await;
     let key = harness.key(account, 1, None).await;
     let mut tx = harness.console.begin().await.unwrap();
@@ -97,6 +96,68 @@ async fn a_dropped_day_leaves_its_totals_and_the_books_as_they_were() {
         .map(|entry| entry.detail.as_str())
         .collect();
     assert_eq!(kinds, ["day_total", "refund", "trial_grant", "top_up"]);
+    harness.audit().await;
+}
+
+/// The audit does not ask for what is gone, whatever is kept later.
+#[tokio::test]
+async fn an_operator_who_keeps_calls_for_thirty_days_finds_the_books_as_they_were() {
+    let harness = TestLedger::new().await;
+    let (account, _) = played(&harness).await;
+    let before = (posted(&harness).await, harness.wallets(account).await);
+    let drop_after = async |days| partitions::drop_usage(&harness.data, days).await;
+    let shortest = partitions::MIN_USAGE_DAYS_KEPT;
+    harness
+        .db
+        .shift_clock(i64::from(shortest.saturating_add(2)) * DAY)
+        .await;
+    partitions::ensure(&harness.data).await.unwrap();
+    assert_eq!(drop_all(&harness).await, 0);
+    assert!(
+        drop_after(shortest - 1).await.is_err(),
+        "nobody keeps them for less"
+    );
+    assert_ne!(drop_after(shortest).await.unwrap(), 0);
+    let calls = "SELECT count(*)::text FROM ledger.usage";
+    assert_eq!(harness.db.ask(calls).await, ["0"]);
+    harness.audit().await;
+    assert_eq!(drop_all(&harness).await, 0);
+    assert_eq!(
+        (posted(&harness).await, harness.wallets(account).await),
+        before
+    );
+    harness.audit().await;
+}
+
+#[tokio::test]
+async fn a_day_waits_for_the_days_before_it() {
+    let harness = TestLedger::new().await;
+    let account = harness.account(1_000, 0).await;
+    let (ledger, _tasks) = harness.ledger("n1").await;
+    let open = request();
+    assert_eq!(
+        ledger.reserve(reserve(open, account, 100)).await,
+        Ok(held(100, 0))
+    );
+    harness.db.shift_clock(DAY).await;
+    let tomorrow = SystemClock.now().micros() + DAY * 1_000_000;
+    let later = RequestId::new(Timestamp::from_micros(tomorrow), random_bytes());
+    ledger.reserve(reserve(later, account, 10)).await.unwrap();
+    ledger.settle(settle(later, account, 10)).await.unwrap();
+    usage_report::sum_up(&harness.data).await.unwrap();
+    harness.db.shift_clock(403 * DAY).await;
+    partitions::ensure(&harness.data).await.unwrap();
+    let calls = "SELECT count(*)::text FROM ledger.usage";
+    drop_all(&harness).await;
+    assert_eq!(harness.db.ask(calls).await, ["1"]);
+    ledger.void(void(open, account)).await.unwrap();
+    usage_report::sum_up(&harness.data).await.unwrap();
+    drop_all(&harness).await;
+    assert_eq!(harness.db.ask(calls).await, ["2"], "voided today");
+    harness.db.shift_clock(401 * DAY).await;
+    partitions::ensure(&harness.data).await.unwrap();
+    drop_all(&harness).await;
+    assert_eq!(harness.db.ask(calls).await, ["0"]);
     harness.audit().await;
 }
 

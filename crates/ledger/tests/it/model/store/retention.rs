@@ -19,7 +19,7 @@ impl Store {
         payer.revision += usize::from(counted);
     }
 
-    /// Drops the days that are no longer kept and of which nothing is open or young; says how many.
+    /// Drops the days that are no longer kept, up to the first of which something is open or young; says how many.
     pub(crate) fn drop_days(&mut self) -> u32 {
         let mut dropped = 0;
         let last_kept = self.now.div_euclid(DAY) - DAYS_KEPT;
@@ -34,7 +34,10 @@ impl Store {
             let calls: Vec<Call> = (0..CALLS).filter(of_day).collect();
             let over =
                 |call: &Call| self.is(Mutation::DropAnOpenHold) || self.is_over(*call, last_kept);
-            if !calls.is_empty() && calls.iter().all(over) {
+            if !calls.iter().all(over) {
+                break;
+            }
+            if !calls.is_empty() {
                 self.drop_calls(&calls);
                 dropped += 1;
             }
