@@ -180,7 +180,7 @@ SELECT to_date(right(c.relname, 8), 'YYYYMMDD') AS day
 FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid
 WHERE i.inhparent = pg_catalog.to_regclass('ledger.transfer')
     AND pg_catalog.to_regclass('ledger.usage_' || right(c.relname, 8)) IS NULL
-    AND to_date(right(c.relname, 8), 'YYYYMMDD') >= (SELECT k.from_day FROM ledger.usage_kept AS k);
+    AND right(c.relname, 8) >= (SELECT to_char(k.from_day, 'YYYYMMDD') FROM ledger.usage_kept AS k);
 COMMENT ON VIEW ledger.audit_day_missing IS 'a day has its usage rows, or was dropped with its totals written';
 
 -- Holds go with their usage, so each that is over has its usage row again.

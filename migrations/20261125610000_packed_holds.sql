@@ -1004,12 +1004,13 @@ BEGIN
         RAISE EXCEPTION 'calls are kept for 30 days at least';
     END IF;
     PERFORM pg_advisory_xact_lock(hashtext('ledger.make_partitions'));
-    SELECT min(to_date(right(c.relname, 8), 'YYYYMMDD')) INTO old_day
+    -- Compared as text: the planner may ask names that are no days.
+    SELECT min(right(c.relname, 8)) INTO suffix
     FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
-    WHERE i.inhparent = 'ledger.usage'::regclass AND to_date(right(c.relname, 8), 'YYYYMMDD') < before_day;
+    WHERE i.inhparent = 'ledger.usage'::regclass AND right(c.relname, 8) < to_char(before_day, 'YYYYMMDD');
+    old_day := to_date(suffix, 'YYYYMMDD');
     kept_from := COALESCE(old_day, before_day);
     IF old_day IS NOT NULL THEN
-        suffix := to_char(old_day, 'YYYYMMDD');
         moment := (old_day + 1)::timestamp AT TIME ZONE 'UTC';
         first_id := app.uuid_v7_floor(old_day::timestamp AT TIME ZONE 'UTC');
         next_id := app.uuid_v7_floor(moment);
@@ -1034,9 +1035,10 @@ BEGIN
         END IF;
     END IF;
     UPDATE ledger.usage_kept AS k
-    SET from_day = kept_from, floor = app.uuid_v7_floor(kept_from::timestamp AT TIME ZONE 'UTC'),
+    SET from_day = greatest(k.from_day, kept_from),
+        floor = app.uuid_v7_floor(greatest(k.from_day, kept_from)::timestamp AT TIME ZONE 'UTC'),
         sums_from = greatest(k.sums_from, before_day)
-    WHERE k.from_day < kept_from;
+    WHERE kept_from > k.from_day OR kept_from > old_day;
     IF old_day IS NULL OR kept_from = old_day THEN
         RETURN false;
     END IF;
