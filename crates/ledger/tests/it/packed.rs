@@ -257,7 +257,11 @@ async fn one_id_is_not_held_twice_or_charged_under_two_accounts() {
         [2],
         "the id is charged, to the first"
     );
-    assert_eq!(direct.harness.wallets(two).await, [1_000, 10, 0, 0]);
+    assert_eq!(
+        direct.harness.wallets(two).await,
+        [1_000, 0, 0, 0],
+        "what the second held is free again"
+    );
     let row = direct
         .apply(5, &both, &direct.reserves(&[(call, 2, 10)]))
         .await
