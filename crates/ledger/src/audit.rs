@@ -39,9 +39,15 @@ pub async fn run(database: &Database) -> Result<Report, DbError> {
 }
 
 async fn ask_all(tx: &mut trunkline_db::Tx) -> Result<Report, DbError> {
-    sqlx::raw_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0")
-        .execute(&mut **tx)
-        .await?;
+    // Holds are joined by epoch, lane, sequence and position. For a day whose tables have no statistics yet the planner
+    // merges by the first two, of which a node has a handful, and compares every hold with every call.
+    sqlx::raw_sql(
+        "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
+         SET LOCAL statement_timeout = 0;
+         SET LOCAL enable_mergejoin = off",
+    )
+    .execute(&mut **tx)
+    .await?;
     let views = sqlx::query(
         "SELECT n.nspname || '.' || c.relname AS view,
              COALESCE(obj_description(c.oid, 'pg_class'), '') AS meaning
