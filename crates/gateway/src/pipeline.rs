@@ -8,6 +8,7 @@ use hyper::body::Incoming;
 use trunkline_ledger::Outcome;
 
 use crate::caller::Caller;
+use crate::channels::Channel;
 use crate::delivery::deliver;
 use crate::detach::{detach, respond};
 use crate::error::{ApiError, ErrorCode};
@@ -18,6 +19,7 @@ use crate::in_flight::InFlightPermit;
 use crate::operation::{Accepted, Execution, Operation, PricedOperation, Received, RelayEnd};
 use crate::priced_call::Pricing;
 use crate::request_context::RequestContext;
+use crate::reservation::Reservation;
 use crate::response::{Responder, Response};
 use crate::services::Services;
 use crate::settlement::{Charge, cancel, fail, reserve, settle, void};
@@ -194,16 +196,18 @@ pub(crate) async fn run<E: Execution>(
     mut responder: Responder,
 ) {
     let (services, context) = (services.as_ref(), &context);
+    // A call spends its time in the relay: what the other steps need is in boxes, so that it is not carried along.
     // Money first: nothing is sent to an upstream without it.
-    let mut reservation = match reserve(services, &mut execution).await {
+    let mut reservation = match Box::pin(reserve(services, &mut execution)).await {
         Ok(reservation) => reservation,
         Err(error) => return respond(responder, Err(error)),
     };
     context.step(Step::Reserve);
     // Dropping the attempt closes its connection, and with it the upstream's work.
     let outlives = execution.outlives_client();
+    let attempts = failover::run(services, AttemptLog(Some(context)), &mut execution);
     let attempted = tokio::select! {
-        attempted = failover::run(services, AttemptLog(Some(context)), &mut execution) => Some(attempted),
+        attempted = Box::pin(attempts) => Some(attempted),
         () = context.client_gone(&mut responder), if !outlives => None,
     };
     let served = match attempted {
@@ -217,13 +221,43 @@ pub(crate) async fn run<E: Execution>(
     };
     context.step(Step::Failover);
     let relayed = execution.relay(services, context, &mut reservation, served, responder);
-    let (mut relayed, channel, outcome) = match relayed.await {
-        RelayEnd::Charge(relayed, channel, outcome) => (relayed, channel, outcome),
-        RelayEnd::Failed(relayed, why) => {
-            return fail(services, context, execution, reservation, relayed, why).await;
+    match relayed.await {
+        RelayEnd::Charge(relayed, channel, outcome) => {
+            let delivery = Delivery {
+                relayed,
+                channel,
+                outcome,
+            };
+            Box::pin(charge(services, context, execution, reservation, delivery)).await;
         }
-        RelayEnd::ClientGone => return cancel(services, context, &execution, reservation).await,
-    };
+        RelayEnd::Failed(relayed, why) => {
+            let failed = fail(services, context, execution, reservation, relayed, why);
+            Box::pin(failed).await;
+        }
+        RelayEnd::ClientGone => cancel(services, context, &execution, reservation).await,
+    }
+}
+
+/// What a relay ended with, and the channel that served it.
+struct Delivery<R> {
+    relayed: R,
+    channel: Arc<Channel>,
+    outcome: Outcome,
+}
+
+/// Meter, settle, deliver, record.
+async fn charge<E: Execution>(
+    services: &Services,
+    context: &Arc<RequestContext>,
+    mut execution: E,
+    reservation: Reservation,
+    delivery: Delivery<E::Relayed>,
+) {
+    let Delivery {
+        mut relayed,
+        channel,
+        outcome,
+    } = delivery;
     context.step(Step::Relay);
     let answer = ask_guardrail::excerpt_of(services, &execution, &relayed);
     let checked = ask_guardrail::check_answer(services, execution.call(), answer).await;
