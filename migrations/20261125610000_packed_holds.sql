@@ -18,7 +18,7 @@ ALTER TABLE ledger.node_epoch
 --
 -- A key that is new is in no node's memory, so neither it nor the budget that comes with it is a change. That matters:
 -- a revision locks its account, an import makes keys of many accounts in one transaction and in no order, and would
--- deadlock with batches, which lock accounts in the order of their ids. Whoever changes a budget has locked its account.
+-- deadlock with batches, which lock accounts in the order of their ids. Every change of a budget has locked its account.
 ALTER TABLE ledger.account ADD COLUMN revision bigint NOT NULL DEFAULT 0;
 -- Keys with budgets are made through both planes.
 GRANT UPDATE (revision) ON ledger.account TO trunkline_data, trunkline_console;
