@@ -223,12 +223,16 @@ pub(crate) async fn run<E: Execution>(
     let relayed = execution.relay(services, context, &mut reservation, served, responder);
     match relayed.await {
         RelayEnd::Charge(relayed, channel, outcome) => {
-            let delivery = Delivery {
+            let charged = charge(
+                services,
+                context,
+                execution,
+                reservation,
                 relayed,
                 channel,
                 outcome,
-            };
-            Box::pin(charge(services, context, execution, reservation, delivery)).await;
+            );
+            Box::pin(charged).await;
         }
         RelayEnd::Failed(relayed, why) => {
             let failed = fail(services, context, execution, reservation, relayed, why);
@@ -238,26 +242,16 @@ pub(crate) async fn run<E: Execution>(
     }
 }
 
-/// What a relay ended with, and the channel that served it.
-struct Delivery<R> {
-    relayed: R,
-    channel: Arc<Channel>,
-    outcome: Outcome,
-}
-
 /// Meter, settle, deliver, record.
 async fn charge<E: Execution>(
     services: &Services,
     context: &Arc<RequestContext>,
     mut execution: E,
     reservation: Reservation,
-    delivery: Delivery<E::Relayed>,
+    mut relayed: E::Relayed,
+    channel: Arc<Channel>,
+    outcome: Outcome,
 ) {
-    let Delivery {
-        mut relayed,
-        channel,
-        outcome,
-    } = delivery;
     context.step(Step::Relay);
     let answer = ask_guardrail::excerpt_of(services, &execution, &relayed);
     let checked = ask_guardrail::check_answer(services, execution.call(), answer).await;
