@@ -64,6 +64,8 @@ pub(crate) fn options(
             ),
             ("timezone", "UTC".to_owned()),
             ("synchronous_commit", "on".to_owned()),
+            // Queries over a table for each day are dear on paper and take milliseconds; compiling them takes a second.
+            ("jit", "off".to_owned()),
             ("default_transaction_read_only", read_only(role).to_owned()),
         ])),
     }
@@ -121,6 +123,7 @@ mod tests {
             "-c lock_timeout=2000ms",
             "-c idle_in_transaction_session_timeout=10000ms",
             "-c synchronous_commit=on",
+            "-c jit=off",
         ] {
             assert!(text.contains(word), "{word} in {text}");
         }
