@@ -754,6 +754,7 @@ CREATE OR REPLACE FUNCTION ledger.make_partitions(first_day date, days integer) 
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $make$
 DECLARE
+    parents CONSTANT text[] := ARRAY['hold', 'usage', 'transfer', 'hold_batch', 'hold_extension'];
     made integer := 0;
     day date;
     parent text;
@@ -762,9 +763,18 @@ BEGIN
     IF days NOT BETWEEN 1 AND 400 THEN
         RAISE EXCEPTION 'between 1 and 400 days of partitions can be made at once';
     END IF;
+    -- A node that starts does not wait for a day that is dropped at the same time.
+    IF NOT EXISTS (
+        SELECT FROM generate_series(0, days - 1) AS n (n)
+        CROSS JOIN LATERAL (SELECT to_char(first_day + n.n, 'YYYYMMDD') AS suffix) AS d
+        WHERE to_regproc('ledger.apply_' || d.suffix) IS NULL
+            OR EXISTS (SELECT FROM unnest(parents) AS p (name) WHERE to_regclass('ledger.' || p.name || '_' || d.suffix) IS NULL)
+    ) THEN
+        RETURN 0;
+    END IF;
     PERFORM pg_advisory_xact_lock(hashtext('ledger.make_partitions'));
     FOR day IN SELECT first_day + n FROM generate_series(0, days - 1) AS n LOOP
-        FOREACH parent IN ARRAY ARRAY['hold', 'usage', 'transfer', 'hold_batch', 'hold_extension'] LOOP
+        FOREACH parent IN ARRAY parents LOOP
             child := parent || '_' || to_char(day, 'YYYYMMDD');
             IF to_regclass('ledger.' || child) IS NULL THEN
                 IF parent IN ('hold_batch', 'hold_extension') THEN
@@ -886,42 +896,56 @@ $both$;
 ALTER TABLE ledger.node_epoch ADD COLUMN swept_at timestamptz;
 GRANT UPDATE (swept_at) ON ledger.node_epoch TO trunkline_data;
 
+-- The batches that can have open holds: of epochs that were not swept, above each lane's watermark, which are those of the
+-- last two minutes. Each lane is looked up by its key, however many batches its epoch has written.
+CREATE VIEW ledger.recent_batch AS
+SELECT e.node, e.epoch, b.*
+FROM ledger.node_epoch AS e
+CROSS JOIN LATERAL (SELECT max(b.lane) AS lane FROM ledger.hold_batch AS b WHERE b.epoch_id = e.id) AS last
+CROSS JOIN LATERAL generate_series(0, last.lane) AS l (lane)
+LEFT JOIN ledger.hold_watermark AS mark ON mark.epoch_id = e.id AND mark.lane = l.lane
+CROSS JOIN LATERAL (SELECT b.* FROM ledger.hold_batch AS b
+    WHERE b.epoch_id = e.id AND b.lane = l.lane AND b.seq > COALESCE(mark.seq, -1) OFFSET 0) AS b
+WHERE e.swept_at IS NULL;
+COMMENT ON VIEW ledger.recent_batch IS 'the batches that recovery reads';
+GRANT SELECT ON ledger.recent_batch TO trunkline_data, trunkline_console;
+
 -- Open packed holds of a node's earlier epochs, above each lane's watermark.
 CREATE FUNCTION ledger.open_packed_holds(of_node text, before_epoch bigint, most integer)
     RETURNS TABLE (request_id uuid, account_id bigint, day date, epoch_id integer, lane smallint, seq bigint,
         "position" integer)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET jit = off
 AS $open$
     SELECT h.request_id, h.account_id, b.day, b.epoch_id, b.lane, b.seq, h.position::integer
-    FROM ledger.node_epoch AS e
-    JOIN ledger.hold_batch AS b ON b.epoch_id = e.id
-    LEFT JOIN ledger.hold_watermark AS mark ON mark.epoch_id = b.epoch_id AND mark.lane = b.lane
+    FROM ledger.recent_batch AS b
     CROSS JOIN LATERAL unnest(b.request_ids, b.account_ids) WITH ORDINALITY AS h (request_id, account_id, position)
     LEFT JOIN LATERAL (SELECT (u.hold_epoch, u.hold_lane, u.hold_seq, u.hold_position)
             IS NOT DISTINCT FROM (b.epoch_id, b.lane, b.seq, h.position::integer) AS is_own
         FROM ledger.usage AS u WHERE u.request_id = h.request_id LIMIT 1) AS u ON true
-    WHERE e.node = of_node AND e.epoch < before_epoch AND e.swept_at IS NULL AND b.seq > COALESCE(mark.seq, 0)
-        AND u.is_own IS NOT TRUE
+    WHERE b.node = of_node AND b.epoch < before_epoch AND u.is_own IS NOT TRUE
         AND NOT EXISTS (SELECT FROM ledger.hold_release AS f WHERE f.epoch_id = b.epoch_id AND f.lane = b.lane
             AND f.seq = b.seq AND f.position = h.position)
     LIMIT most
 $open$;
 
 -- Moves the holds of a lane's batches that are older than some time and still open to rows of ledger.hold, and
--- advances the watermark; tells how many were moved. Under the locks of their accounts, as any change of a hold.
--- A batch is looked at once: what is left open of it is a row afterwards. An id that another hold has too cannot be a
--- row; the watermark stays before its batch until it ends.
+-- advances the watermark over so many batches at most; tells whether there may be more. Under the locks of their
+-- accounts, as any change of a hold, and of one lane in a transaction, so that the locks have one order. A batch is
+-- looked at once: what is left open of it is a row afterwards. An id that another hold has too cannot be a row; the
+-- watermark stays before its batch until it ends.
 CREATE FUNCTION ledger.move_long_holds(of_node text, of_epoch bigint, of_lane smallint, older_than interval, most integer)
-    RETURNS integer
+    RETURNS boolean
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
 AS $long$
 DECLARE
     own integer;
     mark bigint;
     last_seq bigint;
+    batches bigint;
     first_twice bigint;
     accounts bigint[];
-    moved integer;
+    open_seqs bigint[];
+    open_positions integer[];
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(ledger.node_lock(of_node));
     SELECT e.id INTO own FROM ledger.node AS n JOIN ledger.node_epoch AS e ON e.node = n.name AND e.epoch = n.epoch
@@ -931,16 +955,17 @@ BEGIN
     END IF;
     SELECT w.seq INTO mark FROM ledger.hold_watermark AS w WHERE w.epoch_id = own AND w.lane = of_lane;
     mark := COALESCE(mark, -1);
-    SELECT max(o.seq) INTO last_seq
+    SELECT max(o.seq), count(*) INTO last_seq, batches
     FROM (SELECT b.seq FROM ledger.hold_batch AS b
           WHERE b.epoch_id = own AND b.lane = of_lane AND b.seq > mark AND b.opened_at < app.now() - older_than
           ORDER BY b.seq LIMIT most) AS o;
     IF last_seq IS NULL THEN
-        RETURN 0;
+        RETURN false;
     END IF;
-    SELECT array_agg(DISTINCT h.account_id), min(b.seq) FILTER (WHERE u.request_id IS NOT NULL
-        OR EXISTS (SELECT FROM ledger.hold AS r WHERE r.request_id = h.request_id))
-    INTO accounts, first_twice
+    SELECT array_agg(DISTINCT h.account_id), array_agg(b.seq), array_agg(h.position::integer),
+        min(b.seq) FILTER (WHERE u.request_id IS NOT NULL
+            OR EXISTS (SELECT FROM ledger.hold AS r WHERE r.request_id = h.request_id))
+    INTO accounts, open_seqs, open_positions, first_twice
     FROM ledger.hold_batch AS b
     CROSS JOIN LATERAL unnest(b.request_ids, b.account_ids) WITH ORDINALITY AS h (request_id, account_id, position)
     LEFT JOIN LATERAL (SELECT u.request_id, (u.hold_epoch, u.hold_lane, u.hold_seq, u.hold_position)
@@ -951,7 +976,7 @@ BEGIN
             AND f.seq = b.seq AND f.position = h.position);
     last_seq := least(last_seq, first_twice - 1);
     IF last_seq <= mark THEN
-        RETURN 0;
+        RETURN false;
     END IF;
     PERFORM FROM ledger.account AS a WHERE a.id = ANY (accounts) ORDER BY a.id FOR NO KEY UPDATE;
     INSERT INTO ledger.hold (request_id, account_id, key_id, owner, owner_id, node, epoch, paid, trial, budget_ids,
@@ -965,24 +990,36 @@ BEGIN
         b.capacities[h.position], CASE WHEN b.capacities[h.position] IS NOT NULL THEN b.capacity_day END,
         t.model, t.endpoint, t.group_name, t.price_version, b.idempotency[h.position],
         b.opened_at + h.lifetime_ms * interval '1 millisecond', b.opened_at
-    FROM ledger.hold_batch AS b
-    CROSS JOIN LATERAL unnest(b.request_ids, b.account_ids, b.key_ids, b.paid, b.trial, b.terms_ids, b.lifetimes_ms)
-        WITH ORDINALITY AS h (request_id, account_id, key_id, paid, trial, terms_id, lifetime_ms, position)
+    FROM unnest(open_seqs, open_positions) AS o (seq, position)
+    CROSS JOIN LATERAL (SELECT b.* FROM ledger.hold_batch AS b
+        WHERE b.epoch_id = own AND b.lane = of_lane AND b.seq = o.seq OFFSET 0) AS b
+    CROSS JOIN LATERAL (SELECT b.request_ids[o.position] AS request_id, b.account_ids[o.position] AS account_id,
+        b.key_ids[o.position] AS key_id, b.paid[o.position] AS paid, b.trial[o.position] AS trial,
+        b.terms_ids[o.position] AS terms_id, b.lifetimes_ms[o.position] AS lifetime_ms, o.position) AS h
     CROSS JOIN LATERAL (SELECT * FROM ledger.call_terms AS t WHERE t.id = h.terms_id OFFSET 0) AS t
     LEFT JOIN LATERAL (SELECT sum(x.paid)::bigint AS paid, sum(x.trial)::bigint AS trial FROM ledger.hold_extension AS x
         WHERE x.epoch_id = b.epoch_id AND x.lane = b.lane AND x.seq = b.seq AND x.position = h.position) AS x ON true
     LEFT JOIN LATERAL (SELECT u.request_id FROM ledger.usage AS u WHERE u.request_id = h.request_id LIMIT 1) AS u ON true
-    WHERE b.epoch_id = own AND b.lane = of_lane AND b.seq > mark AND b.seq <= last_seq AND u.request_id IS NULL;
-    GET DIAGNOSTICS moved = ROW_COUNT;
+    -- It may have ended before its account was locked.
+    WHERE o.seq <= last_seq AND u.request_id IS NULL;
     INSERT INTO ledger.hold_watermark AS w (epoch_id, lane, seq) VALUES (own, of_lane, last_seq)
     ON CONFLICT (epoch_id, lane) DO UPDATE SET seq = greatest(w.seq, excluded.seq);
-    RETURN moved;
+    RETURN batches = most;
 END
 $long$;
 REVOKE ALL ON FUNCTION ledger.open_packed_holds(text, bigint, integer),
     ledger.move_long_holds(text, bigint, smallint, interval, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION ledger.open_packed_holds(text, bigint, integer),
     ledger.move_long_holds(text, bigint, smallint, interval, integer) TO trunkline_data;
+
+-- The text of ledger.packed_hold over the tables of one day: through the view the planner reads the usage rows of all days.
+CREATE FUNCTION ledger.packed_holds_of_day(suffix text) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+AS $text$
+    SELECT rtrim(regexp_replace(pg_get_viewdef('ledger.packed_hold'::regclass),
+        'ledger\.(hold_batch|hold_extension|hold|usage)(?![a-z_])', 'ledger.\1_' || suffix, 'g'), ';')
+$text$;
+REVOKE ALL ON FUNCTION ledger.packed_holds_of_day(text) FROM PUBLIC;
 
 -- Drops the oldest day before one that is given: its holds, its usage rows and its function, with the totals of its
 -- charges written. False if there is none, or if something of it is not over yet: an open hold; a call, a refund or a
@@ -999,6 +1036,8 @@ DECLARE
     first_id uuid;
     next_id uuid;
     moment timestamptz;
+    packed text;
+    is_open boolean;
 BEGIN
     IF before_day > (app.now() AT TIME ZONE 'UTC')::date - 30 THEN
         RAISE EXCEPTION 'calls are kept for 30 days at least';
@@ -1015,11 +1054,13 @@ BEGIN
         first_id := app.uuid_v7_floor(old_day::timestamp AT TIME ZONE 'UTC');
         next_id := app.uuid_v7_floor(moment);
         -- Nothing is written to these days any more; this makes sure of it while they are summed up.
-        EXECUTE format('LOCK TABLE ledger.%I, ledger.%I, ledger.%I IN SHARE MODE',
-            'hold_' || suffix, 'hold_batch_' || suffix, 'usage_' || suffix);
-        IF NOT (EXISTS (SELECT FROM ledger.hold AS h
-                        WHERE h.request_id >= first_id AND h.request_id < next_id AND h.state = 'open')
-            OR EXISTS (SELECT FROM ledger.packed_hold AS h WHERE h.day = old_day AND h.state = 'open')
+        EXECUTE format('LOCK TABLE ledger.%I, ledger.%I, ledger.%I, ledger.%I IN SHARE MODE',
+            'hold_' || suffix, 'hold_batch_' || suffix, 'usage_' || suffix, 'transfer_' || suffix);
+        packed := ledger.packed_holds_of_day(suffix);
+        EXECUTE format('SELECT EXISTS (SELECT FROM (%s) AS h WHERE h.state = ''open'')', packed) INTO is_open;
+        IF NOT (is_open
+            OR EXISTS (SELECT FROM ledger.hold AS h
+                       WHERE h.request_id >= first_id AND h.request_id < next_id AND h.state = 'open')
             OR EXISTS (SELECT FROM ledger.usage_unsummed AS n, unnest(n.request_ids) AS w (request_id)
                        WHERE w.request_id >= first_id AND w.request_id < next_id)
             OR EXISTS (SELECT FROM ledger.reversal_unsummed AS r
@@ -1052,20 +1093,41 @@ BEGIN
                 GROUP BY u.account_id) AS g OFFSET 0) AS s
     CROSS JOIN LATERAL (VALUES (0::smallint, s.paid), (1::smallint, s.trial)) AS w (leg, amount)
     WHERE w.amount > 0;
-    UPDATE ledger.budget_period AS p
-    SET dropped = p.dropped + d.amount
-    FROM (SELECT t.budget_id, t.starts_at, sum(t.amount)::bigint AS amount
-          FROM ledger.budget_taken AS t
-          WHERE t.request_id >= first_id AND t.request_id < next_id
-          GROUP BY t.budget_id, t.starts_at) AS d
-    WHERE p.budget_id = d.budget_id AND p.starts_at = d.starts_at;
-    UPDATE ledger.capacity AS c
-    SET dropped = c.dropped + d.places
-    FROM (SELECT t.name, t.day, count(*) AS places
-          FROM ledger.capacity_taken AS t
-          WHERE t.request_id >= first_id AND t.request_id < next_id
-          GROUP BY t.name, t.day) AS d
-    WHERE c.name = d.name AND c.day = d.day;
+    -- What budgets and capacities had counted of this day, as ledger.budget_taken and ledger.capacity_taken say it of all
+    -- days; nothing of it is open.
+    EXECUTE format($sums$
+        WITH held AS MATERIALIZED (
+            SELECT h.request_id, h.budget_ids, h.budget_starts, h.capacity, h.capacity_day, h.state FROM ledger.%1$I AS h
+            UNION ALL
+            SELECT h.request_id, h.budget_ids, h.budget_starts, h.capacity, h.capacity_day, h.state FROM (%2$s) AS h
+        ), taken AS (
+            SELECT b.budget_id, b.starts_at, u.paid + u.trial AS amount
+            FROM held AS h
+            JOIN ledger.%3$I AS u USING (request_id)
+            CROSS JOIN LATERAL unnest(h.budget_ids, h.budget_starts) AS b (budget_id, starts_at)
+            UNION ALL
+            SELECT b.budget_id, b.starts_at, -t.amount
+            FROM ledger.%4$I AS t
+            JOIN held AS h USING (request_id)
+            CROSS JOIN LATERAL unnest(h.budget_ids, h.budget_starts) AS b (budget_id, starts_at)
+            JOIN ledger.budget_period AS p ON p.budget_id = b.budget_id AND p.starts_at = b.starts_at
+            WHERE t.kind IN ('refund', 'settlement_adjustment', 'undelivered') AND t.at < p.ends_at
+        ), budgets AS (
+            UPDATE ledger.budget_period AS p
+            SET dropped = p.dropped + d.amount
+            FROM (SELECT t.budget_id, t.starts_at, sum(t.amount)::bigint AS amount
+                  FROM taken AS t GROUP BY t.budget_id, t.starts_at) AS d
+            WHERE p.budget_id = d.budget_id AND p.starts_at = d.starts_at
+        )
+        UPDATE ledger.capacity AS c
+        SET dropped = c.dropped + d.places
+        FROM (SELECT h.capacity AS name, h.capacity_day AS day, count(*) AS places
+              FROM held AS h
+              WHERE h.capacity IS NOT NULL AND h.state <> 'voided'
+                  AND NOT EXISTS (SELECT FROM ledger.%4$I AS t WHERE t.request_id = h.request_id AND t.kind = 'undelivered')
+              GROUP BY h.capacity, h.capacity_day) AS d
+        WHERE c.name = d.name AND c.day = d.day
+        $sums$, 'hold_' || suffix, packed, 'usage_' || suffix, 'transfer_' || suffix);
     DELETE FROM ledger.unconfirmed_delivery AS d WHERE d.request_id >= first_id AND d.request_id < next_id;
     -- A run is told by its call, and would be told as one that never began.
     DELETE FROM app.workflow_run AS r WHERE r.request_id >= first_id AND r.request_id < next_id;

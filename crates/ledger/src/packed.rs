@@ -25,7 +25,7 @@ use arguments::{Arguments, Header};
 pub(crate) use open_requests::OpenRequests;
 use payers::{Payers, Terms};
 
-/// Requests that may run this long are packed. What is still open after ten minutes becomes a row,
+/// Requests that may run this long are packed. What is still open after two minutes becomes a row,
 /// which the sweeper finds by its deadline; a shorter deadline would pass before.
 const PACKED_LIFETIME: Duration = Duration::from_secs(900);
 /// The epoch is over.

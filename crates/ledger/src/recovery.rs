@@ -1,6 +1,7 @@
 //! Crash recovery: a node's next epoch voids the open holds of earlier ones, and the sweeper voids
 //! those of nodes that do not return. Holds of tasks stay open: another node continues the task.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use sqlx::PgConnection;
@@ -156,11 +157,16 @@ pub async fn sweep(
     if let Err(error) = move_long(database, sweeper).await {
         failed = Some(error);
     }
-    for node in dead_nodes(database, dead_after).await? {
-        match end_epoch(database, &node, dead_after).await {
-            Ok(voided) => swept = swept.saturating_add(voided),
-            Err(error) => failed = Some(error),
+    match dead_nodes(database, dead_after).await {
+        Ok(nodes) => {
+            for node in nodes {
+                match end_epoch(database, &node, dead_after).await {
+                    Ok(voided) => swept = swept.saturating_add(voided),
+                    Err(error) => failed = Some(error),
+                }
+            }
         }
+        Err(error) => failed = Some(error),
     }
     loop {
         let mut tx = database.begin().await?;
@@ -173,15 +179,32 @@ pub async fn sweep(
     }
 }
 
-/// Packed holds that are open for long become rows.
+/// Packed holds that are open for long become rows. A transaction for each part of a lane: it locks their accounts, for
+/// which calls wait.
 async fn move_long(database: &Database, node_epoch: &NodeEpoch) -> Result<(), DbError> {
     let mut tx = database.begin().await?;
-    let moved = match check_epoch(&mut tx, node_epoch).await {
-        Ok(()) => packed::move_long(&mut tx, node_epoch).await.map(|_| ()),
-        Err(BatchError::StaleEpoch) => Ok(()),
+    let lanes = packed::lanes(&mut tx, node_epoch).await;
+    for lane in tx.finish(lanes).await? {
+        let mut has_more = true;
+        while has_more {
+            let mut tx = database.begin().await?;
+            let moved = move_long_of_lane(&mut tx, node_epoch, lane).await;
+            has_more = tx.finish(moved).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn move_long_of_lane(
+    tx: &mut Tx,
+    node_epoch: &NodeEpoch,
+    lane: i16,
+) -> Result<bool, DbError> {
+    match check_epoch(tx, node_epoch).await {
+        Ok(()) => packed::move_long(tx, node_epoch, lane).await,
+        Err(BatchError::StaleEpoch) => Ok(false),
         Err(BatchError::Db(error)) => Err(error),
-    };
-    tx.finish(moved).await
+    }
 }
 
 async fn end_epoch(
@@ -244,8 +267,11 @@ async fn lock_node(tx: &mut Tx, node: &NodeId) -> Result<i64, DbError> {
 }
 
 /// Locks every account with open holds of the node's earlier epochs, all at once: in several rounds
-/// two transactions could deadlock.
-async fn lock_orphaned(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<(), DbError> {
+/// two transactions could deadlock. Returns the packed ones, of which there can be no more: those epochs are over.
+async fn lock_orphaned(
+    tx: &mut Tx,
+    node_epoch: &NodeEpoch,
+) -> Result<Vec<packed::Orphan>, DbError> {
     let accounts: Vec<i64> = sqlx::query_scalar(
         "SELECT DISTINCT account_id FROM ledger.hold
          WHERE node = $1 AND epoch < $2 AND state = 'open' AND owner <> 'task'",
@@ -254,13 +280,14 @@ async fn lock_orphaned(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<(), DbErro
     .bind(node_epoch.epoch)
     .fetch_all(&mut **tx)
     .await?;
-    let orphans = packed::orphans(tx, node_epoch, i32::MAX).await?;
+    let orphans = packed::orphans(tx, node_epoch).await?;
     let accounts = accounts
         .into_iter()
         .map(AccountId::new)
         .chain(orphans.iter().map(|orphan| orphan.account))
         .collect();
-    lock_accounts(tx, accounts).await.map(|_| ())
+    lock_accounts(tx, accounts).await?;
+    Ok(orphans)
 }
 
 async fn next_epoch(tx: &mut Tx, node: &NodeId, before: i64) -> Result<(NodeEpoch, u64), DbError> {
@@ -282,8 +309,8 @@ async fn next_epoch(tx: &mut Tx, node: &NodeId, before: i64) -> Result<(NodeEpoc
         .bind(node_epoch.epoch)
         .execute(&mut **tx)
         .await?;
-    lock_orphaned(tx, &node_epoch).await?;
-    let mut voided = void_packed(tx, &node_epoch).await?;
+    let orphans = lock_orphaned(tx, &node_epoch).await?;
+    let mut voided = void_packed(tx, &node_epoch, orphans).await?;
     loop {
         let rows = sqlx::query(
             "SELECT request_id, account_id FROM ledger.hold
@@ -310,18 +337,24 @@ async fn next_epoch(tx: &mut Tx, node: &NodeId, before: i64) -> Result<(NodeEpoc
 }
 
 /// Voids the packed holds of a node's earlier epochs.
-async fn void_packed(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<u64, DbError> {
-    let most = i32::try_from(SWEEP_ROWS).unwrap_or(i32::MAX);
+async fn void_packed(
+    tx: &mut Tx,
+    node_epoch: &NodeEpoch,
+    mut orphans: Vec<packed::Orphan>,
+) -> Result<u64, DbError> {
+    let most = usize::try_from(SWEEP_ROWS).unwrap_or(usize::MAX);
     let mut voided: u64 = 0;
-    loop {
-        let orphans = packed::orphans(tx, node_epoch, most).await?;
-        let ended = packed::void(tx, node_epoch, &orphans).await?;
-        voided = voided.saturating_add(ended.voided);
-        if ended.all == 0 {
-            packed::mark_swept(tx, node_epoch).await?;
-            return Ok(voided);
-        }
+    while !orphans.is_empty() {
+        // Two copies of one machine may hold a request each: the second hold ends after the first one's usage row.
+        let mut requests = HashSet::new();
+        let (now, later): (Vec<_>, Vec<_>) = orphans
+            .into_iter()
+            .partition(|orphan| requests.len() < most && requests.insert(orphan.request));
+        voided = voided.saturating_add(packed::void(tx, node_epoch, &now).await?);
+        orphans = later;
     }
+    packed::mark_swept(tx, node_epoch).await?;
+    Ok(voided)
 }
 
 async fn expire_some(tx: &mut Tx, sweeper: &NodeEpoch) -> Result<u64, DbError> {
@@ -397,6 +430,8 @@ async fn void(
     Ok(u64::try_from(voided.len()).unwrap_or(u64::MAX))
 }
 
+/// Nodes without a heartbeat that have something open. One that has been away for an hour is ended with nothing open too,
+/// once, so that what it wrote is not read for ever.
 async fn dead_nodes(database: &Database, dead_after: Duration) -> Result<Vec<NodeId>, DbError> {
     let mut session = database.session().await?;
     let rows = sqlx::query(
@@ -404,7 +439,11 @@ async fn dead_nodes(database: &Database, dead_after: Duration) -> Result<Vec<Nod
          WHERE n.heartbeat_at < app.now() - $1::bigint * interval '1 millisecond'
              AND (EXISTS (SELECT FROM ledger.hold AS h
                      WHERE h.node = n.name AND h.state = 'open' AND h.owner <> 'task')
-                 OR EXISTS (SELECT FROM ledger.open_packed_holds(n.name, n.epoch + 1, 1)))
+                 OR EXISTS (SELECT FROM ledger.open_packed_holds(n.name, n.epoch + 1, 1))
+                 OR n.heartbeat_at < app.now() - interval '1 hour' AND EXISTS (
+                     SELECT FROM ledger.node_epoch AS e
+                     WHERE e.node = n.name AND e.swept_at IS NULL AND EXISTS (SELECT FROM ledger.hold_batch AS b
+                         WHERE b.epoch_id = e.id AND b.lane >= 0)))
          ORDER BY n.name",
     )
     .bind(millis(dead_after))

@@ -17,26 +17,22 @@ use crate::operations::{Detail, Outcome, WriteOff, WriteOffReason};
 
 /// The lane of recoveries: no lane of calls has it.
 const LANE: i16 = -1;
-/// Batches of a lane that one sweep looks through.
-const BATCHES_AT_ONCE: i32 = 20_000;
+/// Batches of a lane that one transaction looks through: a thousand calls each at most, within its timeout.
+const BATCHES_AT_ONCE: i32 = 500;
 
 /// An open packed hold of an epoch that ended.
 pub(crate) struct Orphan {
-    request: RequestId,
+    pub(crate) request: RequestId,
     pub(crate) account: AccountId,
     hold: PackedHold,
 }
 
-/// Open packed holds of a node's earlier epochs.
-pub(crate) async fn orphans(
-    tx: &mut Tx,
-    node_epoch: &NodeEpoch,
-    most: i32,
-) -> Result<Vec<Orphan>, DbError> {
+/// All open packed holds of a node's earlier epochs.
+pub(crate) async fn orphans(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<Vec<Orphan>, DbError> {
     let rows = sqlx::query("SELECT * FROM ledger.open_packed_holds($1, $2, $3)")
         .bind(node_epoch.node.as_str())
         .bind(node_epoch.epoch)
-        .bind(most)
+        .bind(i32::MAX)
         .fetch_all(&mut **tx)
         .await?;
     let orphan = |row| {
@@ -59,27 +55,20 @@ pub(crate) async fn orphans(
     rows.iter().map(orphan).collect()
 }
 
-/// What became of orphans.
-#[derive(Default)]
-pub(crate) struct Ended {
-    /// That are over now.
-    pub(crate) all: u64,
-    /// Of those, the voided ones. The others were released: their requests have the usage rows of other holds.
-    pub(crate) voided: u64,
-}
-
-/// Ends orphans, whose accounts are locked, and writes the loss off: the upstream may bill the work.
+/// Ends orphans, whose accounts are locked and each of whose requests is here once, and writes the loss off: the upstream
+/// may bill the work. Returns how many were voided. The others were released, because their requests have the usage rows
+/// of other holds, or are rows.
 pub(crate) async fn void(
     tx: &mut Tx,
     node_epoch: &NodeEpoch,
     orphans: &[Orphan],
-) -> Result<Ended, DbError> {
+) -> Result<u64, DbError> {
     let detail = Detail::nothing(Outcome::Interrupted);
     let mut days: BTreeMap<Day, Vec<&Orphan>> = BTreeMap::new();
     for orphan in orphans {
         days.entry(orphan.hold.day).or_default().push(orphan);
     }
-    let mut ended = Ended::default();
+    let mut voided: u64 = 0;
     let mut losses: Vec<WriteOff> = Vec::new();
     for (day, orphans) in days {
         let ends = orphans
@@ -104,11 +93,10 @@ pub(crate) async fn void(
         let arguments = Arguments::of_ends(ends);
         let row = arguments.call(tx, day, &header).await?;
         for (orphan, end) in orphans.iter().zip(answers::ends(&row)?) {
-            ended.all = ended.all.saturating_add(u64::from(end != EndOfHold::IsRow));
             if end != EndOfHold::Now {
                 continue;
             }
-            ended.voided = ended.voided.saturating_add(1);
+            voided = voided.saturating_add(1);
             losses.push(WriteOff {
                 request: orphan.request,
                 account: orphan.account,
@@ -119,7 +107,7 @@ pub(crate) async fn void(
         }
     }
     insert_write_offs(tx, &losses.iter().collect::<Vec<_>>()).await?;
-    Ok(ended)
+    Ok(voided)
 }
 
 /// Nothing of a node's earlier epochs is open any more.
@@ -135,11 +123,10 @@ pub(crate) async fn mark_swept(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<()
     Ok(())
 }
 
-/// Moves packed holds of this epoch that are open for ten minutes to rows, where their deadline is
-/// looked after, and advances the watermarks.
-pub(crate) async fn move_long(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<i64, DbError> {
-    let moved: Option<i64> = sqlx::query_scalar(
-        "SELECT sum(ledger.move_long_holds(e.node, e.epoch, l.lane::smallint, interval '10 minutes', $3))
+/// The lanes of this epoch that have written batches.
+pub(crate) async fn lanes(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<Vec<i16>, DbError> {
+    let lanes = sqlx::query_scalar(
+        "SELECT l.lane::smallint
          FROM ledger.node_epoch AS e
          CROSS JOIN LATERAL generate_series(0, (SELECT max(b.lane) FROM ledger.hold_batch AS b
              WHERE b.epoch_id = e.id)) AS l (lane)
@@ -147,10 +134,27 @@ pub(crate) async fn move_long(tx: &mut Tx, node_epoch: &NodeEpoch) -> Result<i64
     )
     .bind(node_epoch.node.as_str())
     .bind(node_epoch.epoch)
-    .bind(BATCHES_AT_ONCE)
-    .fetch_one(&mut **tx)
+    .fetch_all(&mut **tx)
     .await?;
-    Ok(moved.unwrap_or(0))
+    Ok(lanes)
+}
+
+/// Moves packed holds of a lane that are open for two minutes to rows, where their deadline is looked after, and
+/// advances its watermark. Returns whether there may be more.
+pub(crate) async fn move_long(
+    tx: &mut Tx,
+    node_epoch: &NodeEpoch,
+    lane: i16,
+) -> Result<bool, DbError> {
+    let has_more =
+        sqlx::query_scalar("SELECT ledger.move_long_holds($1, $2, $3, interval '2 minutes', $4)")
+            .bind(node_epoch.node.as_str())
+            .bind(node_epoch.epoch)
+            .bind(lane)
+            .bind(BATCHES_AT_ONCE)
+            .fetch_one(&mut **tx)
+            .await?;
+    Ok(has_more)
 }
 
 /// Recoveries are rare; their batches are numbered by the clock.

@@ -1,6 +1,6 @@
 -- What is or was held for a call: a row, what its usage row says of a packed hold that is over, or a place in the batch
 -- of a node that works on it. An open packed hold is looked for in the batches above the watermarks, which are those of
--- the last ten minutes. $1 request id, $2 account id, $3 the day of the id, $4 milliseconds without a heartbeat after
+-- the last two minutes. $1 request id, $2 account id, $3 the day of the id, $4 milliseconds without a heartbeat after
 -- which a node counts as dead
 WITH found AS (
     SELECT h.paid + h.trial AS amount, h.opened_at, h.state, h.resolved_at, h.node, h.epoch

@@ -9,13 +9,11 @@ FROM (SELECT h.paid, h.trial, h.deadline FROM ledger.hold AS h WHERE h.state = '
       UNION ALL
       SELECT p.paid + COALESCE(x.paid, 0), p.trial + COALESCE(x.trial, 0),
           b.opened_at + p.lifetime_ms * interval '1 millisecond'
-      FROM ledger.node_epoch AS e
-      JOIN ledger.hold_batch AS b ON b.epoch_id = e.id
-      LEFT JOIN ledger.hold_watermark AS mark ON mark.epoch_id = b.epoch_id AND mark.lane = b.lane
+      FROM ledger.recent_batch AS b
       CROSS JOIN LATERAL unnest(b.request_ids, b.paid, b.trial, b.lifetimes_ms) WITH ORDINALITY
           AS p (request_id, paid, trial, lifetime_ms, position)
       LEFT JOIN LATERAL (SELECT u.request_id FROM ledger.usage AS u WHERE u.request_id = p.request_id LIMIT 1) AS u ON true
       LEFT JOIN LATERAL (SELECT sum(x.paid)::bigint AS paid, sum(x.trial)::bigint AS trial
           FROM ledger.hold_extension AS x
           WHERE x.epoch_id = b.epoch_id AND x.lane = b.lane AND x.seq = b.seq AND x.position = p.position) AS x ON true
-      WHERE e.swept_at IS NULL AND b.seq > COALESCE(mark.seq, 0) AND u.request_id IS NULL) AS h
+      WHERE u.request_id IS NULL) AS h

@@ -37,7 +37,9 @@ WITH legs AS (
     CROSS JOIN LATERAL (
         SELECT h.key_id, h.model, h.endpoint, h.group_name, CASE h.owner WHEN 'task' THEN h.owner_id END AS task_id,
             h.budget_ids, h.budget_starts, h.capacity, h.capacity_day, h.idempotency
-        FROM {hold} AS h WHERE h.request_id = m.request_id
+        FROM {hold} AS h
+        WHERE h.request_id = m.request_id AND h.account_id = m.account_id
+            AND NOT EXISTS (SELECT FROM {usage} AS u WHERE u.request_id = m.request_id AND u.hold_epoch IS NOT NULL)
         UNION ALL
         SELECT u.key_id, u.model, u.endpoint, u.group_name, NULL,
             ARRAY(SELECT n.id FROM unnest(b.budget_positions, b.budget_ids) WITH ORDINALITY AS n (position, id, place)

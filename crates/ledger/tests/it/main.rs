@@ -39,6 +39,8 @@ mod packed_calls;
 #[cfg(test)]
 mod packed_doubts;
 #[cfg(test)]
+mod packed_recovery;
+#[cfg(test)]
 mod packed_twice;
 #[cfg(test)]
 mod recovery;

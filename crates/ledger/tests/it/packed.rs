@@ -273,6 +273,27 @@ async fn one_id_is_not_held_twice_or_charged_under_two_accounts() {
     );
 }
 
+/// Both copies of a machine that was copied while it ran write under one name and epoch.
+#[tokio::test]
+async fn a_node_starts_although_its_last_epoch_holds_one_request_twice() {
+    let direct = Direct::new().await;
+    let one = direct.harness.account(1_000, 0).await;
+    let two = direct.harness.account(1_000, 0).await;
+    let call = request();
+    for (seq, account) in [(1, 1), (2, 2)] {
+        let reserves = direct.reserves(&[(call, account, 10)]);
+        direct.apply(seq, &[one, two], &reserves).await.unwrap();
+    }
+    let node = NodeId::new("n1").unwrap();
+    let (_, voided) = recovery::register(&direct.harness.data, &node)
+        .await
+        .unwrap();
+    assert_eq!(voided, 1, "the other is released");
+    for account in [one, two] {
+        assert_eq!(direct.harness.wallets(account).await, [1_000, 0, 0, 0]);
+    }
+}
+
 #[tokio::test]
 async fn an_account_without_money_is_refused_alone_and_the_others_are_held() {
     let direct = Direct::new().await;

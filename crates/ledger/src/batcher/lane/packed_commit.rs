@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use trunkline_db::{DbError, within};
+use trunkline_db::{DbError, Pooler, within};
 use trunkline_types::RequestId;
 
 use super::{CompensationQueue, Job, Lane, LaneConnection, answer, no_answer, silent};
@@ -82,7 +82,9 @@ impl Lane {
         if !numbered.is_repeated {
             self.load(ops, connection, packed).await?;
         }
-        let in_transaction = batch.has_charges() || !along.is_empty();
+        // Behind PgBouncer the planner's settings come with BEGIN.
+        let is_pooled = self.database.settings().pooler == Pooler::PgBouncer;
+        let in_transaction = batch.has_charges() || !along.is_empty() || is_pooled;
         if !in_transaction {
             match self.apply_alone(&batch, connection, packed).await {
                 Err(error) if packed::has_events(&error) => {}
