@@ -15,6 +15,7 @@
 )]
 
 mod file;
+mod finding;
 mod hash;
 mod line;
 mod path;
@@ -22,8 +23,10 @@ mod record;
 mod signature;
 mod signing_key;
 mod tree;
+mod verify;
 
 pub use file::{RECEIPT_HEAD, STATEMENT_HEAD, day_line, end_line, path_line, text_line};
+pub use finding::{Finding, Report, Totals};
 pub use hash::Hash;
 pub use line::{CallLine, TransferLine};
 pub use path::{PathBuilder, root_of_path};
@@ -31,3 +34,7 @@ pub use record::{DayRecord, EndRecord};
 pub use signature::{PublicKey, Signature, Signer};
 pub use signing_key::SigningKey;
 pub use tree::TreeHasher;
+pub use verify::{MAX_FINDINGS, MAX_LINE_BYTES, verify};
+
+#[cfg(test)]
+mod tests;
