@@ -44,6 +44,8 @@ pub(crate) struct GenerationKeys {
     /// For ids alone: the deterministic mode shows which plaintexts are equal, so no other purpose
     /// may use it.
     pub(crate) ids: SecretBytes,
+    /// For the roots of accounts' hash chains alone: the seed of an Ed25519 key.
+    statements: SecretBytes,
     credentials: PurposeKeys,
     sealed_ids: PurposeKeys,
     quotes: PurposeKeys,
@@ -133,6 +135,13 @@ impl Keyring {
         }
     }
 
+    /// The seed of the Ed25519 key of the current generation, which signs roots and statements of accounts. Customers
+    /// check with the public half, so that is stored and published: it outlives its generation.
+    #[must_use]
+    pub fn statement_seed(&self) -> SecretBytes {
+        self.keys().current.statements.clone()
+    }
+
     /// The bytes with which every token of the current generation begins.
     #[must_use]
     pub fn token_header(&self) -> [u8; 3] {
@@ -186,6 +195,7 @@ impl GenerationKeys {
         Ok(Self {
             generation: root.generation,
             ids: derive_key(&hkdf, Purpose::SealedIds, "aes-256-gcm-siv")?,
+            statements: derive_named(&hkdf, "statements", "ed25519")?,
             credentials: PurposeKeys::derive(&hkdf, Purpose::Credentials)?,
             sealed_ids: PurposeKeys::derive(&hkdf, Purpose::SealedIds)?,
             quotes: PurposeKeys::derive(&hkdf, Purpose::Quotes)?,
@@ -230,7 +240,11 @@ fn derive_key(
     purpose: Purpose,
     mode: &str,
 ) -> Result<SecretBytes, DocumentError> {
-    let info = format!("trunkline/v1/{}/{mode}", purpose.as_str());
+    derive_named(hkdf, purpose.as_str(), mode)
+}
+
+fn derive_named(hkdf: &Hkdf<Sha256>, name: &str, mode: &str) -> Result<SecretBytes, DocumentError> {
+    let info = format!("trunkline/v1/{name}/{mode}");
     let mut key = vec![0; DERIVED_KEY_BYTES];
     hkdf.expand(info.as_bytes(), &mut key)
         .map_err(|_| DocumentError::Derivation)?;

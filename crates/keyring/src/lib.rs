@@ -11,6 +11,7 @@
 //! | ids: [`Keyring::seal_id`] | AES-256-GCM-SIV, always the same string for the same id | one for ids alone |
 //! | links: [`Keyring::sign`] | HMAC-SHA256 | one per purpose |
 //! | files: [`FileKey`] | AES-256-GCM by pieces | one per file, from a random key that is sealed as a row |
+//! | roots and statements: [`Keyring::statement_seed`] | Ed25519, by the caller | one for them alone; its public half is published |
 //!
 //! **How much one generation may seal.** Random nonces of 96 bits allow 2^32 row and text tokens
 //! for each purpose before a repeated nonce becomes likely enough to matter (NIST SP 800-38D);
