@@ -35,7 +35,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 59] = [
+pub(crate) const MIGRATIONS: [Migration; 61] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -389,6 +389,18 @@ pub(crate) const MIGRATIONS: [Migration; 59] = [
         name: "packed_holds",
         sql: include_str!("../../../migrations/20261125610000_packed_holds.sql"),
         previous: Previous::Stops,
+    },
+    Migration {
+        version: 20261125620000,
+        name: "usage_chain",
+        sql: include_str!("../../../migrations/20261125620000_usage_chain.sql"),
+        previous: Previous::Runs,
+    },
+    Migration {
+        version: 20261125620100,
+        name: "chain_transfers",
+        sql: include_str!("../../../migrations/20261125620100_chain_transfers.sql"),
+        previous: Previous::Runs,
     },
 ];
 

@@ -25,6 +25,7 @@ mod batch;
 mod batcher;
 pub mod call_money;
 pub mod call_search;
+pub mod chain;
 mod columns;
 mod day_scan;
 pub mod holds;

@@ -10,6 +10,8 @@ pub const USAGE_DAYS_KEPT: i32 = 400;
 pub const MIN_USAGE_DAYS_KEPT: i32 = 30;
 /// Rows of such sums that one run deletes. The job runs every hour, which is more than are written.
 const FORGOTTEN_AT_ONCE: i32 = 50_000;
+/// Links of hash chains that one transaction deletes; a run deletes all that are due.
+const LINKS_AT_ONCE: i32 = 10_000;
 
 /// Makes the partitions from yesterday to [`DAYS_AHEAD`] days ahead of the database's clock. Returns
 /// how many tables were new. Safe to repeat and to run from many nodes.
@@ -19,7 +21,8 @@ pub async fn ensure(database: &Database) -> Result<i32, DbError> {
     tx.finish(made).await
 }
 
-/// Drops the days that are older than `days`, oldest first, and then their sums. Returns how many days were dropped.
+/// Drops the days that are older than `days`, oldest first, then their sums and the links of their chains. Returns how
+/// many days were dropped.
 /// Holds and usage rows go, with the totals of their charges written as transfers. A day of which something is not over
 /// stays, and so do those after it. Safe to repeat and to run from many nodes.
 pub async fn drop_usage(database: &Database, days: i32) -> Result<i32, DbError> {
@@ -36,6 +39,7 @@ pub async fn drop_usage(database: &Database, days: i32) -> Result<i32, DbError> 
     let mut tx = database.begin().await?;
     let forgotten = forget_usage_days(&mut tx, days).await;
     tx.finish(forgotten).await?;
+    purge_chain_links(database).await?;
     Ok(dropped)
 }
 
@@ -72,4 +76,18 @@ async fn forget_usage_days(tx: &mut Tx, days: i32) -> Result<(), DbError> {
         .execute(&mut **tx)
         .await?;
     Ok(())
+}
+
+async fn purge_chain_links(database: &Database) -> Result<(), DbError> {
+    loop {
+        let mut tx = database.begin().await?;
+        let gone = sqlx::query_scalar::<_, i32>("SELECT ledger.purge_chain_links($1)")
+            .bind(LINKS_AT_ONCE)
+            .fetch_one(&mut *tx)
+            .await
+            .map_err(DbError::from);
+        if tx.finish(gone).await? < LINKS_AT_ONCE {
+            return Ok(());
+        }
+    }
 }

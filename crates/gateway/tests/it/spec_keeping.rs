@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use trunkline_gateway::Settings;
-use trunkline_ledger::{partitions, usage_report};
+use trunkline_ledger::{chain, partitions, usage_report};
 use trunkline_store::tasks;
 
 use crate::test_gateway::{TestGateway, ask};
@@ -50,6 +50,7 @@ async fn a_call_is_in_the_usage_log_for_400_days_and_then_its_partition_is_dropp
     let days = partitions::USAGE_DAYS_KEPT;
     assert_eq!(days, 400);
     usage_report::sum_up(&harness.data).await.unwrap();
+    chain::link(&harness.data).await.unwrap();
     harness.db.shift_clock(400 * DAY).await;
     partitions::ensure(&harness.data).await.unwrap();
     partitions::drop_usage(&harness.data, days).await.unwrap();

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::json;
 use trunkline_ledger::accounts::{self, Period};
-use trunkline_ledger::{partitions, usage_report};
+use trunkline_ledger::{chain, partitions, usage_report};
 use trunkline_store::PolicyFields;
 use trunkline_types::{KeyId, Money};
 
@@ -264,6 +264,7 @@ async fn a_task_that_outlives_the_days_of_its_money_is_no_finding_of_the_audit()
         assert_eq!(ended(&harness, &id).await["status"], end);
     }
     usage_report::sum_up(&harness.data).await.unwrap();
+    chain::link(&harness.data).await.unwrap();
     harness.db.shift_clock(403 * 86_400).await;
     partitions::ensure(&harness.data).await.unwrap();
     let dropped = partitions::drop_usage(&harness.data, partitions::USAGE_DAYS_KEPT).await;

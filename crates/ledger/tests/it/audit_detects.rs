@@ -4,6 +4,7 @@
 
 mod busy;
 mod calls;
+mod chain;
 mod money;
 mod packed;
 mod scene;
@@ -16,6 +17,7 @@ async fn every_view_of_the_ledger_is_named_by_a_test_in_which_it_detects() {
     let scene = Scene::play().await;
     let here = [
         include_str!("audit_detects/calls.rs"),
+        include_str!("audit_detects/chain.rs"),
         include_str!("audit_detects/money.rs"),
         include_str!("audit_detects/packed.rs"),
     ]

@@ -2,7 +2,7 @@
 
 use sqlx::Row as _;
 use trunkline_ledger::accounts::{self as ledger_accounts, Period};
-use trunkline_ledger::{RefundAnswer, partitions, statement, usage_report};
+use trunkline_ledger::{RefundAnswer, partitions, statement};
 use trunkline_testkit::{SystemClock, random_bytes};
 use trunkline_types::{AccountId, Clock as _, KeyId, RequestId, Timestamp};
 
@@ -53,7 +53,7 @@ async fn played(harness: &TestLedger) -> (AccountId, RequestId) {
     }
     let back = ledger.refund(refund(second, account)).await.unwrap();
     assert!(matches!(back, RefundAnswer::Done { .. }), "{back:?}");
-    usage_report::sum_up(&harness.data).await.unwrap();
+    harness.chained().await;
     drop(ledger);
     tasks.finish().await;
     (account, first)
@@ -144,14 +144,14 @@ async fn a_day_waits_for_the_days_before_it() {
     let later = RequestId::new(Timestamp::from_micros(tomorrow), random_bytes());
     ledger.reserve(reserve(later, account, 10)).await.unwrap();
     ledger.settle(settle(later, account, 10)).await.unwrap();
-    usage_report::sum_up(&harness.data).await.unwrap();
+    harness.chained().await;
     harness.db.shift_clock(403 * DAY).await;
     partitions::ensure(&harness.data).await.unwrap();
     let calls = "SELECT count(*)::text FROM ledger.usage";
     drop_all(&harness).await;
     assert_eq!(harness.db.ask(calls).await, ["1"]);
     ledger.void(void(open, account)).await.unwrap();
-    usage_report::sum_up(&harness.data).await.unwrap();
+    harness.chained().await;
     drop_all(&harness).await;
     assert_eq!(harness.db.ask(calls).await, ["2"], "voided today");
     harness.db.shift_clock(401 * DAY).await;
@@ -189,7 +189,7 @@ async fn a_day_with_an_open_hold_or_a_call_that_is_not_summed_up_is_not_dropped(
         ["1"],
         "settled today, and not summed up"
     );
-    usage_report::sum_up(&harness.data).await.unwrap();
+    harness.chained().await;
     drop_all(&harness).await;
     assert_eq!(harness.db.ask(&of_call).await, ["1"], "settled today");
 }
@@ -210,7 +210,7 @@ async fn a_day_whose_refund_is_not_summed_up_is_not_dropped() {
     let calls = "SELECT count(*)::text FROM ledger.usage";
     drop_all(&harness).await;
     assert_eq!(harness.db.ask(calls).await, ["2"], "a refund waits");
-    usage_report::sum_up(&harness.data).await.unwrap();
+    harness.chained().await;
     assert_eq!(harness.db.ask(refunded).await, ["200"]);
     drop_all(&harness).await;
     assert_eq!(harness.db.ask(calls).await, ["0"]);

@@ -6,7 +6,8 @@ use trunkline_db::{Database, Role, SystemClock};
 use trunkline_ledger::accounts::{self, AccountKind, Balance, TopUp, TopUpAnswer, Wallet};
 use trunkline_ledger::{
     Detail, Extend, Ledger, LedgerSettings, LedgerTasks, OnCallerGone, Outcome, Owner, Refund,
-    RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer, Void, Wallets, audit,
+    RefundKind, Reserve, ReserveAnswer, Settle, SettleAnswer, Void, Wallets, audit, chain,
+    usage_report,
 };
 use trunkline_testkit::{Db, random_bytes};
 use trunkline_types::{AccountId, Clock as _, Face, KeyId, Money, NodeId, RequestId, Units, Usage};
@@ -86,6 +87,12 @@ impl TestLedger {
             balance.trial_held,
         ]
         .map(Money::nanos)
+    }
+
+    /// Sums up what waits and enters it in the chains; how many lines were entered.
+    pub(crate) async fn chained(&self) -> u64 {
+        usage_report::sum_up(&self.data).await.unwrap();
+        chain::link(&self.data).await.unwrap().lines
     }
 
     /// Fails with every row that does not hold.
