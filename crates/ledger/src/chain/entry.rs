@@ -61,4 +61,23 @@ impl Entry {
         bytes.extend_from_slice(self.id.request.as_bytes());
         bytes.extend_from_slice(self.leaf.bytes());
     }
+
+    /// The entries of a link.
+    pub(super) fn read_all(bytes: &[u8]) -> Option<Vec<Self>> {
+        let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
+        rest.is_empty().then_some(())?;
+        entries.iter().map(|entry| Self::read(entry)).collect()
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (kind, rest) = bytes.split_first()?;
+        let (request, leaf) = rest.split_at_checked(16)?;
+        Some(Self {
+            id: LineId {
+                kind: LineKind(*kind),
+                request: Uuid::from_slice(request).ok()?,
+            },
+            leaf: Hash::from_slice(leaf)?,
+        })
+    }
 }
