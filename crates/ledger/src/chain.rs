@@ -2,22 +2,29 @@
 //! root of the tree a signed record that names the day before it.
 //!
 //! [`link`] enters what waits, [`sign_days`] signs days that are over; both are jobs of the worker, and one runs at a
-//! time.
+//! time. [`receipt`] and [`StatementReader`] make the files that customers check. Lines are written anew from the rows
+//! each time, beside the hash that they had when they were entered: a changed row shows.
 
 mod entry;
 mod lines;
 mod link;
 mod links;
+mod receipt;
 mod sign;
+mod statement;
 
+use time::Date;
 use trunkline_db::{Database, DbError, from_sql_time};
-use trunkline_receipts::PublicKey;
-use trunkline_types::Timestamp;
+use trunkline_receipts::{DayRecord, Hash, PublicKey, Signature};
+use trunkline_types::{AccountId, Timestamp};
 
 use crate::columns::column;
+use crate::usage_report::UtcDay;
 
 pub use link::{Linked, link};
+pub use receipt::{ReceiptAnswer, receipt};
 pub use sign::{Signed, sign_days};
+pub use statement::{StatementError, StatementReader, first_day};
 
 /// Only one may write to chains.
 const LOCK: &str = "SELECT pg_try_advisory_xact_lock(hashtext('ledger.chain'))";
@@ -55,6 +62,37 @@ async fn note_key(connection: &mut sqlx::PgConnection, key: &PublicKey) -> Resul
         .execute(connection)
         .await?;
     Ok(())
+}
+
+/// A day that is signed.
+#[derive(Debug, Clone)]
+struct SignedDay {
+    day: Date,
+    record: DayRecord,
+    signature: Signature,
+}
+
+impl SignedDay {
+    /// None if it is not signed yet.
+    fn of_row(account: AccountId, row: &sqlx::postgres::PgRow) -> Result<Option<Self>, DbError> {
+        if column::<Option<Vec<u8>>>(row, "head")?.is_none() {
+            return Ok(None);
+        }
+        let day: Date = column(row, "day")?;
+        Ok(Some(Self {
+            day,
+            record: DayRecord {
+                account: account.number(),
+                day: UtcDay::of(day).to_string(),
+                first: count(column(row, "first_number")?),
+                lines: count(column(row, "lines")?),
+                root: stored(row, "root", Hash::from_slice)?,
+                previous: stored(row, "previous", Hash::from_slice)?,
+                key: stored(row, "public_key", PublicKey::from_slice)?,
+            },
+            signature: stored(row, "signature", Signature::from_slice)?,
+        }))
+    }
 }
 
 fn stored<T>(

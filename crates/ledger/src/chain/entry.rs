@@ -53,6 +53,17 @@ impl LineKind {
     }
 }
 
+// === impl LineId ===
+
+impl LineId {
+    /// As it stands in an entry.
+    pub(super) fn bytes(self) -> Vec<u8> {
+        let mut bytes = vec![self.kind.0];
+        bytes.extend_from_slice(self.request.as_bytes());
+        bytes
+    }
+}
+
 // === impl Entry ===
 
 impl Entry {
