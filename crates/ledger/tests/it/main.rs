@@ -11,6 +11,8 @@ mod caller_gone;
 #[cfg(test)]
 mod calls;
 #[cfg(test)]
+mod chain;
+#[cfg(test)]
 mod chaos;
 #[cfg(test)]
 mod growth;
