@@ -1,4 +1,4 @@
-//! What a key can ask about itself: balance, usage, keys, model aliases, events, webhooks. Nothing here
+//! What a key can ask about itself: balance, usage, receipts, keys, model aliases, events, webhooks. Nothing here
 //! moves money. The jobs that carry events and send webhooks are here too: they answer the same
 //! questions without being asked.
 #![cfg_attr(
@@ -15,6 +15,7 @@
 mod alarm_webhook;
 pub mod event_hub;
 pub mod events;
+mod published_keys;
 pub mod resources;
 pub mod self_info;
 pub mod settings;

@@ -4,6 +4,7 @@
 mod aliases;
 mod events;
 mod keys;
+pub mod receipts;
 mod usage;
 mod webhooks;
 
@@ -35,6 +36,8 @@ pub enum Resource {
     Webhooks,
     /// `/v1/usage`: sums of what was used.
     Report,
+    /// `/v1/statement`: all lines of the account, signed.
+    Statement,
 }
 
 /// An authenticated account-API request with an allowed method.
@@ -72,6 +75,10 @@ pub async fn dispatch(
         Resource::Events => events::handle(api, visit).await,
         Resource::Webhooks => webhooks::handle(api, visit).await,
         Resource::Report => usage::handle(api, visit).await,
+        Resource::Statement => {
+            let head_only = visit.method == Method::HEAD;
+            receipts::statement(api, &visit.caller, visit.query, head_only).await
+        }
     }
 }
 
@@ -85,7 +92,7 @@ impl Resource {
             Self::Aliases => "aliases",
             Self::Events => "events",
             Self::Webhooks => "webhooks",
-            Self::Report => "usage",
+            Self::Report | Self::Statement => "usage",
         }
     }
 
@@ -93,7 +100,7 @@ impl Resource {
     /// is below a sub-key.
     fn changes_account(self, method: &Method) -> bool {
         match self {
-            Self::Keys | Self::Report | Self::Events => false,
+            Self::Keys | Self::Report | Self::Statement | Self::Events => false,
             Self::Aliases | Self::Webhooks => *method != Method::GET && *method != Method::HEAD,
         }
     }

@@ -11,6 +11,7 @@ use trunkline_ledger::Ledger;
 use trunkline_upstream::safe_fetch::SafeFetcher;
 
 use crate::event_hub::Hub;
+use crate::published_keys::PublishedKeys;
 use crate::settings::AccountSettings;
 use crate::webhook_sender::WebhookSender;
 
@@ -41,6 +42,7 @@ pub struct AccountApi {
     pub event_hub: Arc<Hub>,
     pub(crate) webhooks: WebhookSender,
     pub(crate) tasks: TaskTracker,
+    pub(crate) published_keys: PublishedKeys,
 }
 
 impl AccountApi {
@@ -56,6 +58,7 @@ impl AccountApi {
             bus: config.bus,
             event_hub: Hub::new(),
             tasks: config.tasks,
+            published_keys: PublishedKeys::default(),
         })
     }
 

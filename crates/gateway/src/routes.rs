@@ -10,6 +10,7 @@ use http::header::ALLOW;
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use serde_json::json;
+use trunkline_account_api::resources::receipts;
 use trunkline_account_api::self_info;
 use trunkline_upstream::Task;
 use trunkline_wire::gemini::StreamShape;
@@ -48,6 +49,8 @@ enum Route<'a> {
     Root,
     Live,
     Ready,
+    /// The public keys of statements.
+    PublishedKeys,
     Paid(Paid<'a>),
     /// What has a body and costs nothing.
     FreeBody(FreeBody<'a>),
@@ -126,6 +129,7 @@ async fn answer(
         }
         Route::Live => Ok(response::json(StatusCode::OK, &json!({ "status": "live" }))),
         Route::Ready => Ok(ready(services)),
+        Route::PublishedKeys => Box::pin(receipts::published_keys(&services.account_api)).await,
         Route::Doubled(rest) => {
             let text = format!("the path contains `/v1` twice; call `/v1/{rest}`");
             Err(ApiError::new(ErrorCode::NotFound, text))
@@ -292,6 +296,7 @@ fn match_route(path: &str) -> Route<'_> {
         "/" => Route::Root,
         "/healthz" => Route::Live,
         "/readyz" => Route::Ready,
+        "/.well-known/trunkline-keys.json" => Route::PublishedKeys,
         "/v1/chat/completions" => Route::Paid(Paid::Chat(CHAT, PathParams::default())),
         "/v1/messages" => Route::Paid(Paid::Chat(MESSAGES, PathParams::default())),
         "/v1/messages/count_tokens" => {
@@ -401,6 +406,7 @@ fn format_of(path: &str) -> Format {
         Route::Root
         | Route::Live
         | Route::Ready
+        | Route::PublishedKeys
         | Route::Paid(_)
         | Route::FreeBody(_)
         | Route::Read(_)
@@ -451,6 +457,7 @@ impl Route<'_> {
             ) => Some(KEPT),
             Self::Read(Read::Stored(Task::CancelResponse, _)) => Some(WRITE),
             Self::Root | Self::Live | Self::Ready | Self::Media | Self::Read(_) => Some(READ),
+            Self::PublishedKeys => Some(READ),
             Self::Account(account_route) => account_route.methods(),
             Self::Workflow(route) => Some(route.methods()),
             Self::Paid(

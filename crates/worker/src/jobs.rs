@@ -16,6 +16,7 @@ mod payment_reconciliation;
 mod prompt_retention;
 mod stored_response_retention;
 mod trial_expiry;
+mod usage_chain;
 mod usage_retention;
 mod video_tasks;
 mod webhook_delivery;
@@ -115,6 +116,13 @@ const JOBS: &[Job] = &[
         period: Duration::from_secs(600),
         wake: None,
         run: |context| Box::pin(payment_reconciliation::run(context)),
+    },
+    Job {
+        name: "usage_chain",
+        // Nothing is read of the chain before its day is over; each run is a row for each account.
+        period: Duration::from_secs(15),
+        wake: None,
+        run: |context| Box::pin(usage_chain::run(context)),
     },
     Job {
         name: "stored_response_retention",

@@ -24,7 +24,7 @@ use trunkline_ledger::usage_report::{
 };
 
 use self::params::{Detail, Shape, UsageQuery};
-use super::ApiRequest;
+use super::{ApiRequest, receipts};
 use crate::state::AccountApi;
 
 /// Its name in a key's list of endpoints.
@@ -43,6 +43,9 @@ pub(super) async fn handle(
     visit: ApiRequest<'_>,
 ) -> Result<Response, ApiError> {
     visit.caller.check_endpoint(WORD)?;
+    if let [request, "receipt"] = visit.rest.as_slice() {
+        return receipts::receipt(api, &visit.caller, request).await;
+    }
     if let [request, _] = visit.rest.as_slice() {
         return refund::refund(api, &visit.caller, request).await;
     }
@@ -191,7 +194,11 @@ async fn write_csv(
 }
 
 /// False if the reader has left or does not read.
-async fn sent(pieces: &mpsc::Sender<FilePiece>, piece: FilePiece, wait: Duration) -> bool {
+pub(super) async fn sent(
+    pieces: &mpsc::Sender<FilePiece>,
+    piece: FilePiece,
+    wait: Duration,
+) -> bool {
     matches!(
         tokio::time::timeout(wait, pieces.send(piece)).await,
         Ok(Ok(()))

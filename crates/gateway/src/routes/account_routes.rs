@@ -35,9 +35,13 @@ impl<'a> AccountRoute<'a> {
             "events" => Resource::Events,
             "webhooks" => Resource::Webhooks,
             // With a rest, the path names one call, which has an endpoint of its own.
-            "usage" if rest.is_empty() || rest.split('/').nth(1) == Some("refund") => {
+            "usage"
+                if rest.is_empty()
+                    || matches!(rest.split('/').nth(1), Some("refund" | "receipt")) =>
+            {
                 Resource::Report
             }
+            "statement" => Resource::Statement,
             _ => return None,
         };
         let route = Self { resource, rest };
@@ -61,7 +65,9 @@ impl<'a> AccountRoute<'a> {
             (Resource::Keys | Resource::Webhooks, [_]) => Some(ONE),
             (Resource::Keys, [_, "rotate" | "disable" | "enable"]) => Some(WRITE),
             (Resource::Report, [_, "refund"]) => Some(WRITE),
-            (Resource::Webhooks, [_, "deliveries"]) => Some(READ),
+            (Resource::Webhooks, [_, "deliveries"])
+            | (Resource::Report, [_, "receipt"])
+            | (Resource::Statement, []) => Some(READ),
             (Resource::Webhooks, [_, "rotate" | "test" | "resume"]) => Some(WRITE),
             (Resource::Webhooks, [_, "deliveries", _, "replay"]) => Some(WRITE),
             (Resource::Aliases, []) | (Resource::Report | Resource::Events, []) => Some(READ),
@@ -71,6 +77,7 @@ impl<'a> AccountRoute<'a> {
                 | Resource::Webhooks
                 | Resource::Aliases
                 | Resource::Report
+                | Resource::Statement
                 | Resource::Events,
                 _,
             ) => None,
@@ -130,7 +137,7 @@ pub(super) fn nothing_there() -> ApiError {
                 /v1/audio/transcriptions, /v1/audio/translations, /v1/quotes, \
                 GET /v1/social/{platform}/{capability}, POST /v1/workflows/{id}/runs, GET /v1/events, /v1/webhooks, /v1/keys, \
                 /v1/aliases, GET /v1/models, GET /v1/usage, GET /v1/usage/{request_id}, \
-                POST /v1/usage/{request_id}/refund, \
+                POST /v1/usage/{request_id}/refund, GET /v1/usage/{request_id}/receipt, GET /v1/statement, \
                 GET /v1/balance, GET /v1/key";
     ApiError::new(ErrorCode::NotFound, text)
 }

@@ -137,6 +137,8 @@ mod readiness;
 #[cfg(test)]
 mod realtime;
 #[cfg(test)]
+mod receipts;
+#[cfg(test)]
 mod recorded_upstream;
 #[cfg(test)]
 mod recovery;
