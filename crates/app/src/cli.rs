@@ -15,6 +15,7 @@ mod mcp;
 mod payment;
 mod people;
 mod provider;
+mod receipts;
 mod run;
 mod serve;
 mod social;
@@ -47,6 +48,7 @@ pub(crate) use mcp::McpArguments;
 pub(crate) use payment::{PaymentCommand, RefundPayment};
 pub(crate) use people::{Invite, OperatorCommand};
 pub(crate) use provider::{PassField, ProviderCommand};
+pub(crate) use receipts::{ReceiptCommand, StatementArguments, VerifyArguments};
 pub(crate) use run::RunArguments;
 pub(crate) use serve::ServeArguments;
 pub(crate) use social::{PauseCell, PriceCells, ResumeCell, SocialCommand};
@@ -299,6 +301,9 @@ Examples:
   trunkline gateway-check --target http://127.0.0.1:4000 --key sk-1234 --profile litellm.toml --save litellm.json"
     )]
     GatewayCheck(Box<GatewayCheckArguments>),
+
+    #[command(flatten)]
+    Receipts(ReceiptCommand),
 
     /// List calls that upstreams may bill and customers do not pay, by account and kind.
     #[command(

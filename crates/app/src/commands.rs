@@ -35,7 +35,9 @@ mod restore;
 mod run;
 mod serve;
 mod social;
+mod statement;
 mod topup;
+mod verify;
 mod workflow;
 
 use std::path::Path;
@@ -45,8 +47,8 @@ use trunkline_db::{Database, Role};
 
 use crate::cli::{
     AccountCommand, BudgetCommand, CatalogCommand, Cli, CodeCommand, Command, ConfigCommand,
-    KeyCommand, KeyringCommand, LimitCommand, OperatorCommand, PaymentCommand, RestoreCommand,
-    TopUpArguments, WorkflowCommand,
+    KeyCommand, KeyringCommand, LimitCommand, OperatorCommand, PaymentCommand, ReceiptCommand,
+    RestoreCommand, TopUpArguments, WorkflowCommand,
 };
 use crate::config::{Config, DEFAULT_FILE, environment, explain, load};
 use crate::output::Output;
@@ -118,6 +120,7 @@ pub(crate) async fn run(cli: Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Restore(RestoreCommand::Check) => {
             return restore::check(&configuration()?, output).await;
         }
+        Command::Receipts(command) => return run_receipts(configuration, command, output).await,
         Command::Losses(options) => return losses::run(&configuration()?, &options, output).await,
     }
     Ok(ExitCode::SUCCESS)
@@ -169,6 +172,21 @@ async fn run_keyring(
         }
         KeyringCommand::Reseal => return keyring_reseal::run(config, output).await,
         KeyringCommand::Show => keyring::show(config, output)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn run_receipts(
+    configuration: impl Fn() -> anyhow::Result<Config>,
+    command: ReceiptCommand,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    match command {
+        ReceiptCommand::Statement(options) => {
+            statement::run(&configuration()?, &options, output).await?;
+        }
+        // A customer has no configuration.
+        ReceiptCommand::Verify(options) => return verify::run(&options, output),
     }
     Ok(ExitCode::SUCCESS)
 }

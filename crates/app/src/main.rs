@@ -92,6 +92,7 @@ fn start_log(command: &Command) -> Arc<LogBuffer> {
         | Command::Restore(_)
         | Command::GatewayCheck(_)
         | Command::Payment(_)
+        | Command::Receipts(_)
         | Command::Losses(_) => LevelFilter::INFO,
     };
     let (lines, buffer) = if matches!(command, Command::Serve(_)) {

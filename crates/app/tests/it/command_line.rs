@@ -154,7 +154,7 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
     let directory = tempfile::tempdir().unwrap();
     let version = trunkline(directory.path(), &["--version"], &[]);
     assert!(stdout(&version).starts_with("trunkline "), "{version:?}");
-    let commands: [&[&str]; 38] = [
+    let commands: [&[&str]; 40] = [
         &["init", "--help"],
         &["--help"],
         &["account", "create", "--help"],
@@ -186,6 +186,8 @@ fn the_executable_is_trunkline_and_its_help_has_examples() {
         &["import", "litellm", "--help"],
         &["import", "new-api", "--help"],
         &["audit", "--help"],
+        &["statement", "--help"],
+        &["verify", "--help"],
         &["migrate", "--help"],
         &["restore", "check", "--help"],
         &["config", "check", "--help"],

@@ -68,6 +68,10 @@ pub(super) const SOURCES: &[Source] = &[
     ),
     page("mcp", include_str!("../../../../docs/guide/mcp.md")),
     page("usage", include_str!("../../../../docs/guide/usage.md")),
+    page(
+        "receipts",
+        include_str!("../../../../docs/guide/receipts.md"),
+    ),
     page("events", include_str!("../../../../docs/guide/events.md")),
     page(
         "webhooks",
