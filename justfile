@@ -223,6 +223,14 @@ trouble seconds="1800" calls="50000":
 capped-agents loops="50":
     TRUNKLINE_CAPPED_LOOPS={{ loops }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^clients::capped::four/)'
 
+# A statement of ten million lines, made and verified by the executable in 120 s on one core: long form.
+verify-statement lines="10000000":
+    TMPDIR=/var/tmp TRUNKLINE_STATEMENT_LINES={{ lines }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^verifying::statements::/)'
+
+# Random changes of statements and receipts, all found by both verifiers, which say the same: long form, a hundred thousand.
+verify-changes changes="100000":
+    TRUNKLINE_CHANGES={{ changes }} TRUNKLINE_CHANGES_SEED=$(date +%s) cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^verifying::changes::both_verifiers_find/)'
+
 # Random models and requests, each quoted and then called: long form, ten thousand pairs.
 quotes pairs="10000":
     TRUNKLINE_QUOTES={{ pairs }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-gateway) & test(/^pairs::/)'

@@ -63,4 +63,6 @@ mod sign_up;
 #[cfg(test)]
 mod social;
 #[cfg(test)]
+mod verifying;
+#[cfg(test)]
 mod workflows;

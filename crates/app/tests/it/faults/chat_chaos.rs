@@ -3,12 +3,14 @@
 
 use std::time::{Duration, Instant};
 
+use trunkline_receipts::SigningKey;
 use trunkline_testkit::random_bytes;
 
 use crate::faults::checker::{Counts, check_broken, judge};
 use crate::faults::formats::{Format, Pair};
 use crate::faults::load::Load;
 use crate::faults::process_harness::ProcessHarness;
+use crate::verifying::served::chains_hold;
 
 const CALLS: &str = "TRUNKLINE_CHAT_CHAOS_CALLS";
 const SHORT_CALLS: u64 = 2_000;
@@ -65,6 +67,9 @@ async fn chaos_loses_and_doubles_no_answer_and_charges_no_failure() {
     assert!(u64::try_from(history.len()).unwrap() >= calls);
     check_broken(&history, &kills);
     let results = judge(&harness, &history).await;
+    let seed = harness.keyring.statement_seed();
+    let key = SigningKey::from_seed(seed.reveal()).unwrap();
+    chains_hold(&harness.postgres, &harness.data, &key).await;
     let all = sum(results.values());
     println!(
         "{faults} faults, {} of them kills, {} calls: {all:?}",

@@ -6,6 +6,9 @@ use super::load::{CallRecord, Callers, judge, rows};
 use super::{Cluster, ClusterOptions};
 use crate::faults::client_view::ClientView;
 use crate::faults::process_harness::{MONEY, audit_of};
+use crate::verifying::served::chains_hold;
+use trunkline_db::{PoolSettings, Role, connect};
+use trunkline_receipts::SigningKey;
 use trunkline_testkit::{Postgres, privileged};
 
 const CALLERS: usize = 60;
@@ -33,6 +36,14 @@ async fn fail_over(in_step: bool) -> (Cluster, Postgres, Vec<CallRecord>) {
     (the_cluster, standby, history)
 }
 
+/// The chains of the new server have a line for everything that it has.
+async fn bills_hold(standby: &Postgres) {
+    let url = standby.direct_url(Role::Data);
+    let data = connect(&url, Role::Data, PoolSettings::named("harness")).await;
+    let key = SigningKey::from_seed(&[7; 32]).unwrap();
+    chains_hold(standby, &data.unwrap(), &key).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standby_in_step_is_promoted_under_load_and_has_every_charge() {
     if !privileged().await {
@@ -45,6 +56,7 @@ async fn a_standby_in_step_is_promoted_under_load_and_has_every_charge() {
     );
     drop(the_cluster);
     audit_of(&standby).await;
+    bills_hold(&standby).await;
     println!("figures: requests={} faults=1", complete + failed);
 }
 
@@ -70,5 +82,6 @@ async fn a_lagging_standby_loses_unreplicated_commits_and_they_are_counted() {
     assert!(kept * 10 >= whole.len() * 9, "{kept} of {}", whole.len());
     drop(the_cluster);
     audit_of(&standby).await;
+    bills_hold(&standby).await;
     println!("figures: requests={} faults=1", whole.len());
 }
