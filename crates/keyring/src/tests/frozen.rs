@@ -116,3 +116,23 @@ fn frozen_signatures_verify_and_are_reproduced_exactly() {
     let signed = frozen().sign(Purpose::MediaLinks, &binding, &parts);
     assert_eq!(signed.unwrap(), new);
 }
+
+/// Customers check with the public half of the key of this seed.
+#[test]
+fn the_frozen_seed_of_statements_is_derived_from_the_current_generation() {
+    let seed = frozen().statement_seed();
+    let digits: String = seed
+        .reveal()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(
+        digits,
+        "96d5b06b60d96a8051ea3d151212afad7e23f559861dd8f494eabeb94090d64b"
+    );
+    let rotated = keyring_of(&document(1));
+    assert_ne!(
+        keyring_of(&document(0)).statement_seed().reveal(),
+        rotated.statement_seed().reveal()
+    );
+}
