@@ -94,8 +94,9 @@ conformance-mutate *words:
     ./scripts/conformance-mutate {{ words }}
 
 # All tests, and which of them could not run here. Extra words go to nextest: `just test -p trunkline-catalog`.
+[positional-arguments]
 test *words:
-    ./scripts/nextest --workspace --locked --no-fail-fast {{ words }}
+    ./scripts/nextest --workspace --locked --no-fail-fast "$@"
 
 # The gateway's suite once more, with PostgreSQL as the only engine.
 postgres-alone *words:
@@ -170,6 +171,10 @@ social-chaos calls="5000":
 # Events of Stripe in random order, repeated, lost and forged, while console and database are killed: long form, 10,000 events.
 payment-chaos events="10000":
     TRUNKLINE_PAYMENT_CHAOS_EVENTS={{ events }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^faults::payment_chaos::/)'
+
+# Two tenants over every customer route while all queries ask for the other one's account: row-level security alone keeps its rows.
+tenants-unfiltered:
+    TRUNKLINE_DEFECT=foreign-filter cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-console) & test(=customer::tenants::queries_that_ask_for_another_account_get_nothing_of_it)'
 
 # Three gateways, two workers, Redis, three NATS servers and PostgreSQL with a standby, on networks of their own, while all of them break: long form, 100,000 events.
 cluster-chaos callers="200" events="100000" rounds="10":
