@@ -8,7 +8,7 @@ use trunkline_types::Secret;
 
 use crate::server::{self, MIGRATOR, SUPERUSER};
 use crate::test_run::{self, MIGRATED, Run};
-use crate::{FaultProxy, clock, port, random, tally};
+use crate::{FaultProxy, clock, port, prepared, random, tally};
 
 /// Few, because many tests share the server.
 const CONNECTIONS: u32 = 8;
@@ -27,7 +27,17 @@ pub struct Db {
 impl Db {
     pub async fn fresh() -> Self {
         // No session can be connected to the template, so nothing has to be waited for or tried again.
-        let db = Self::create_from(MIGRATED).await;
+        Self::sealed_from(MIGRATED).await
+    }
+
+    /// A copy of the database that `prepare` has filled. The first test of the run that asks for this kind prepares it;
+    /// those that come within a minute of it, on the same day, get copies of the same one.
+    pub async fn prepared(kind: &str, prepare: impl AsyncFnOnce() -> Self) -> Self {
+        Self::sealed_from(&prepared::source(kind, prepare).await).await
+    }
+
+    async fn sealed_from(template: &str) -> Self {
+        let db = Self::create_from(template).await;
         let mut migrator = test_run::open(&db.migrator_url()).await;
         assert_eq!(seal(&mut migrator).await, Ok(true));
         migrator.close().await.expect("the connection closes");
@@ -44,7 +54,10 @@ impl Db {
         let run = Run::current().await;
         let name = format!("test_{}", random::random_word());
         let port = run.shared_port();
-        let create = format!("CREATE DATABASE {name} TEMPLATE {template} OWNER {MIGRATOR}");
+        // Files are copied as they are: block by block through the log takes three times the processor.
+        let create = format!(
+            "CREATE DATABASE {name} TEMPLATE {template} OWNER {MIGRATOR} STRATEGY file_copy"
+        );
         test_run::execute(&server::url(SUPERUSER, port, "postgres"), &[&create]).await;
         Self { name, port }
     }
@@ -52,6 +65,10 @@ impl Db {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     /// An address whose login has this role and no other.

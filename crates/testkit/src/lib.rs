@@ -5,7 +5,8 @@
 //! surprise; no product crate may depend on it except for its tests.
 //!
 //! - [`Db::fresh`] gives one database per test, cloned from a migrated template on one server that
-//!   all tests of a run share. That server has no durability to speak of.
+//!   all tests of a run share. That server has no durability to speak of. [`Db::prepared`] gives a copy of
+//!   one that a test has filled.
 //! - [`Postgres::own`] gives a test its own server to break, with a [`FaultProxy`] in front of it.
 //! - [`Redis::start`] and [`Nats::start`] give a test its own of these, [`Nats::cluster`] three that know
 //!   each other; [`Shared::take`] gives it a part of one Redis and one NATS that the run shares.
@@ -30,6 +31,7 @@ mod nats;
 mod netns;
 mod port;
 mod postgres;
+mod prepared;
 mod privileges;
 mod process;
 mod random;

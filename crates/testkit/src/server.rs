@@ -199,6 +199,9 @@ fn command(port: u16, settings: &[(&str, &str)]) -> Command {
         ("shared_buffers", "32MB"),
         ("max_wal_size", "1GB"),
         ("jit", "off"),
+        // Partitions without statistics look large enough for workers, and to start two of them costs more than any
+        // query of a test. A test of parallel plans sets this for its database.
+        ("max_parallel_workers_per_gather", "0"),
         ("log_line_prefix", "%m [%p] %q%u@%d "),
     ];
     let mut command = binaries::as_postgres(&binaries::postgres_program("postgres"));

@@ -202,6 +202,8 @@ async fn build(directory: &Path) -> u16 {
     settings.push(("max_connections", SHARED_CONNECTIONS));
     settings.push(("autovacuum", "off"));
     let server = Server::start_on(&shared, &settings);
+    // The first session writes down what it has read of the catalog, and every copy has that file too.
+    execute(&server.url(SUPERUSER, MIGRATED), &["SELECT 1"]).await;
     // No session can connect to it from now on, so that cloning it never has to wait.
     let template = format!("ALTER DATABASE {MIGRATED} WITH ALLOW_CONNECTIONS false");
     execute(&server.url(SUPERUSER, "postgres"), &[&template]).await;

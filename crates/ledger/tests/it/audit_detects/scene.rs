@@ -12,11 +12,12 @@ use trunkline_ledger::{
     CapacityClaim, Idempotency, Ledger, LedgerSettings, LedgerTasks, Owner, RefundAnswer,
     RefundKind, Reserve, ReserveAnswer, SettleAnswer, audit,
 };
+use trunkline_testkit::Db;
 use trunkline_types::{AccountId, KeyId, Money, NodeId, RequestId};
 
 use crate::test_ledger::{TestLedger, extend, refund, request, reserve, settle, void};
 
-/// What corruptions are written with: a call by its name, and an id beside it that is not taken.
+/// What corruptions are written with, in the scene's database: a call by its name, and an id beside it that is not taken.
 const WORDS: &str = "
     CREATE SCHEMA scene;
     CREATE TABLE scene.call (name text PRIMARY KEY, id uuid NOT NULL);
@@ -28,19 +29,20 @@ const WORDS: &str = "
 /// The views of the sums of days.
 const SUMS: [&str; 2] = ["margin_day_disagrees", "usage_day_disagrees"];
 
+/// A copy of a sound ledger, to be broken.
 pub(super) struct Scene {
+    db: Db,
+}
+
+/// The ledger while it is played.
+struct Play {
     harness: TestLedger,
     calls: Vec<(&'static str, RequestId)>,
 }
 
-/// Plays the scene, breaks it with a statement, and expects exactly these views to say so.
+/// Breaks a copy of the scene with a statement, and expects exactly these views to say so.
 pub(super) async fn detects(statement: &'static str, views: &[&str]) {
-    let scene = Scene::play().await;
-    assert_eq!(
-        scene.found().await,
-        Vec::<String>::new(),
-        "the scene is sound"
-    );
+    let scene = Scene::new().await;
     scene.corrupt(statement).await;
     let mut found = scene.found().await;
     // A wrong call or refund is also a wrong sum of its day, which tests of its own ask for.
@@ -51,34 +53,32 @@ pub(super) async fn detects(statement: &'static str, views: &[&str]) {
 // === impl Scene ===
 
 impl Scene {
-    pub(super) async fn play() -> Self {
-        let harness = TestLedger::new().await;
-        let mut scene = Self {
-            harness,
-            calls: Vec::new(),
-        };
-        let (rich, plain) = scene.accounts().await;
-        // A node that died once: its second life let go of what the first had held.
-        let (first, _first_tasks) = patient(&scene.harness, "n2").await;
-        scene.hold(&first, "interrupted", plain, 10, |_| {}).await;
-        let (_second, _second_tasks) = patient(&scene.harness, "n2").await;
-        let (ledger, tasks) = patient(&scene.harness, "n1").await;
-        scene.calls_with_budgets(&ledger, rich).await;
-        scene.calls_without(&ledger, plain).await;
-        drop(ledger);
-        tasks.finish().await;
-        scene
+    /// One in which the audit finds nothing. It is played once for many tests: a play takes longer than all that is then
+    /// done to a copy.
+    pub(super) async fn new() -> Self {
+        let prepared = Db::prepared("audit-scene", async || {
+            let scene = Self {
+                db: Play::played().await,
+            };
+            assert_eq!(
+                scene.found().await,
+                Vec::<String>::new(),
+                "the scene is sound"
+            );
+            scene.db
+        });
+        Self { db: prepared.await }
     }
 
     /// All views.
     pub(super) async fn views(&self) -> Vec<String> {
-        let auditor = self.harness.db.connect(Role::Audit).await;
+        let auditor = self.db.connect(Role::Audit).await;
         audit::run(&auditor).await.unwrap().views
     }
 
     /// The views that are not empty, in order.
     pub(super) async fn found(&self) -> Vec<String> {
-        let auditor = self.harness.db.connect(Role::Audit).await;
+        let auditor = self.db.connect(Role::Audit).await;
         let report = audit::run(&auditor).await.unwrap();
         for violation in &report.violations {
             assert!(violation.count > 0 && !violation.rows.is_empty());
@@ -89,18 +89,9 @@ impl Scene {
     }
 
     /// Says a statement as the database's superuser, past every trigger.
-    async fn corrupt(&self, statement: &'static str) {
-        let url = self.harness.db.superuser_url();
+    pub(super) async fn corrupt(&self, statement: &'static str) {
+        let url = self.db.superuser_url();
         let mut unknown = sqlx::PgConnection::connect(url.reveal()).await.unwrap();
-        sqlx::raw_sql(WORDS).execute(&mut unknown).await.unwrap();
-        for (name, call) in &self.calls {
-            sqlx::query("INSERT INTO scene.call VALUES ($1, $2)")
-                .bind(name)
-                .bind(call.uuid())
-                .execute(&mut unknown)
-                .await
-                .unwrap();
-        }
         sqlx::raw_sql("SET session_replication_role = replica")
             .execute(&mut unknown)
             .await
@@ -110,6 +101,52 @@ impl Scene {
             .await
             .unwrap();
         unknown.close().await.unwrap();
+    }
+
+    /// What the superuser reads: the first column of a query for one.
+    pub(super) async fn ask(&self, query: &str) -> Vec<String> {
+        self.db.ask(query).await
+    }
+}
+
+// === impl Play ===
+
+impl Play {
+    /// The database in which everything has happened.
+    async fn played() -> Db {
+        let harness = TestLedger::new().await;
+        let mut play = Self {
+            harness,
+            calls: Vec::new(),
+        };
+        let (rich, plain) = play.accounts().await;
+        // A node that died once: its second life let go of what the first had held.
+        let (first, _first_tasks) = patient(&play.harness, "n2").await;
+        play.hold(&first, "interrupted", plain, 10, |_| {}).await;
+        let (_second, _second_tasks) = patient(&play.harness, "n2").await;
+        let (ledger, tasks) = patient(&play.harness, "n1").await;
+        play.calls_with_budgets(&ledger, rich).await;
+        play.calls_without(&ledger, plain).await;
+        drop(ledger);
+        tasks.finish().await;
+        play.name_calls().await;
+        play.harness.db
+    }
+
+    /// Writes the names of the calls into the database, for statements and for copies.
+    async fn name_calls(&self) {
+        let url = self.harness.db.superuser_url();
+        let mut superuser = sqlx::PgConnection::connect(url.reveal()).await.unwrap();
+        sqlx::raw_sql(WORDS).execute(&mut superuser).await.unwrap();
+        for (name, call) in &self.calls {
+            sqlx::query("INSERT INTO scene.call VALUES ($1, $2)")
+                .bind(name)
+                .bind(call.uuid())
+                .execute(&mut superuser)
+                .await
+                .unwrap();
+        }
+        superuser.close().await.unwrap();
     }
 
     async fn accounts(&self) -> (AccountId, AccountId) {
