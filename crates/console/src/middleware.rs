@@ -14,6 +14,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use tower_service::Service as _;
+use trunkline_db::tenant;
 use trunkline_types::RequestId;
 
 use crate::error::{ApiError, ConsoleErrorCode};
@@ -133,7 +134,7 @@ impl Middleware {
     }
 
     async fn routed(&self, request: Request<Body>) -> Response {
-        let answer = self.router.clone().call(request);
+        let answer = tenant::serve(self.router.clone().call(request));
         match tokio::time::timeout(ANSWER_WAIT, answer).await {
             Ok(Ok(answered)) => answered,
             Ok(Err(never)) => match never {},

@@ -17,8 +17,9 @@ use crate::settings::ConsoleSettings;
 
 #[derive(Clone)]
 pub(crate) struct Shared {
+    /// For what is no customer's: its role sees all accounts.
     pub(crate) data: Database,
-    /// The same database under the role console.
+    /// The same database under the role console, which sees the account of the request alone where it is a customer's.
     pub(crate) people: Database,
     pub(crate) keyring: Keyring,
     pub(crate) clock: Arc<dyn Clock>,

@@ -7,8 +7,8 @@ use sqlx::{Connection, PgConnection, Row};
 use trunkline_types::Secret;
 
 use crate::error::{Cause, DbError, within};
-use crate::pooled_connection::{PooledConnection, Session};
-use crate::{Notifications, PoolSettings, Role, Tx, address, plans};
+use crate::pooled_connection::{PooledConnection, Session, end_reading};
+use crate::{Notifications, PoolSettings, Role, Tx, address, plans, tenant};
 
 /// PostgreSQL under one role. Clones share the pool.
 #[derive(Clone)]
@@ -57,6 +57,7 @@ fn open(options: PgConnectOptions, role: Role, settings: PoolSettings) -> Databa
         .max_lifetime(settings.max_lifetime)
         .idle_timeout(settings.idle_timeout)
         .after_connect(move |connection, _| Box::pin(prove(connection, role)))
+        .after_release(|connection, _| Box::pin(end_reading(connection)))
         .connect_lazy_with(options);
     Database {
         pool,
@@ -96,7 +97,7 @@ impl Database {
 
     /// A connection for lone statements, that is, for reading.
     pub async fn session(&self) -> Result<Session, DbError> {
-        self.acquire().await.map(Session::new)
+        Session::open(self.acquire().await?).await
     }
 
     /// A separate pool to the same database, for a caller that repeats few statements: it keeps its
@@ -169,6 +170,7 @@ impl Database {
             connection,
             self.settings.answer_timeout,
             self.begin,
+            tenant::of_request(self.role),
         ))
     }
 }

@@ -30,6 +30,7 @@ mod pooled_connection;
 pub mod revision;
 mod role;
 mod settings;
+pub mod tenant;
 mod tx;
 
 pub use clock::{SystemClock, database_now, from_sql_time, to_sql_time};

@@ -35,7 +35,7 @@ impl Migration {
     }
 }
 
-pub(crate) const MIGRATIONS: [Migration; 61] = [
+pub(crate) const MIGRATIONS: [Migration; 63] = [
     Migration {
         version: 20261115000100,
         name: "roles",
@@ -400,6 +400,18 @@ pub(crate) const MIGRATIONS: [Migration; 61] = [
         version: 20261125620100,
         name: "chain_transfers",
         sql: include_str!("../../../migrations/20261125620100_chain_transfers.sql"),
+        previous: Previous::Runs,
+    },
+    Migration {
+        version: 20261125700000,
+        name: "views_of_the_caller",
+        sql: include_str!("../../../migrations/20261125700000_views_of_the_caller.sql"),
+        previous: Previous::Runs,
+    },
+    Migration {
+        version: 20261125700100,
+        name: "tenant_policies",
+        sql: include_str!("../../../migrations/20261125700100_tenant_policies.sql"),
         previous: Previous::Runs,
     },
 ];

@@ -8,10 +8,11 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use sqlx::PgConnection;
+use sqlx::{PgConnection, SqlSafeStr as _};
 
 use crate::error::{Cause, DbError, within};
-use crate::pooled_connection::{PooledConnection, Session};
+use crate::pooled_connection::{PooledConnection, ROLLBACK, Session};
+use crate::tenant;
 
 /// Ends the transaction in one round trip. The savepoint is a question: where a statement has failed
 /// (25P02), or where there is no transaction any more (25P01), it raises, and nothing is committed.
@@ -32,25 +33,37 @@ impl Tx {
     pub(crate) async fn begin(mut pooled: PooledConnection) -> Result<Self, DbError> {
         pooled.unfit = true;
         let limit = pooled.answer_timeout;
-        let begin = sqlx::raw_sql(pooled.begin).execute(&mut *pooled.connection);
+        let begin = match pooled.account {
+            None => pooled.begin.into_sql_str(),
+            Some(account) => tenant::begin(pooled.begin, account),
+        };
+        let begin = sqlx::raw_sql(begin).execute(&mut *pooled.connection);
         within(limit, begin).await?;
         Ok(Self(pooled))
     }
 
     /// Commits. `Ok` is said only when the server has confirmed it.
     pub async fn commit(self) -> Result<(), DbError> {
-        self.commit_and_keep().await.map(drop)
+        self.committed().await.map(drop)
     }
 
     /// Commits and keeps the connection, for who has the next transaction ready: its way through the
-    /// pool costs two questions to the server.
-    pub async fn commit_and_keep(mut self) -> Result<Session, DbError> {
+    /// pool costs two questions to the server. Not for a request of a customer: what is kept is for no account.
+    pub async fn commit_and_keep(self) -> Result<Session, DbError> {
+        if self.0.account.is_some() {
+            let text = "a connection for one account is not kept".to_owned();
+            return Err(DbError::Bug(Cause::ours(text)));
+        }
+        self.committed().await.map(Session::kept)
+    }
+
+    async fn committed(mut self) -> Result<PooledConnection, DbError> {
         let limit = self.0.answer_timeout;
         let commit = sqlx::raw_sql(COMMIT).execute(&mut *self.0.connection);
         match tokio::time::timeout(limit, commit).await {
             Ok(Ok(_)) => {
                 self.0.unfit = false;
-                Ok(Session::new(self.0))
+                Ok(self.0)
             }
             Ok(Err(error)) => Err(DbError::of_commit(error)),
             Err(_) => Err(DbError::UnknownCommit(Cause::no_answer(limit))),
@@ -61,7 +74,7 @@ impl Tx {
     /// gone either way.
     pub async fn rollback(mut self) -> Result<(), DbError> {
         let limit = self.0.answer_timeout;
-        let rollback = sqlx::raw_sql("ROLLBACK").execute(&mut *self.0.connection);
+        let rollback = sqlx::raw_sql(ROLLBACK).execute(&mut *self.0.connection);
         within(limit, rollback).await?;
         self.0.unfit = false;
         Ok(())
@@ -75,7 +88,10 @@ impl Tx {
     /// tx.finish(done).await
     /// ```
     pub async fn finish<T, E: From<DbError>>(self, done: Result<T, E>) -> Result<T, E> {
-        self.finish_and_keep(done).await.map(|(value, _)| value)
+        match done {
+            Ok(value) => self.commit().await.map(|()| value).map_err(E::from),
+            Err(error) => Err(self.undone(error).await),
+        }
     }
 
     /// The same, and keeps the connection of a transaction that was committed.
@@ -88,12 +104,14 @@ impl Tx {
                 let session = self.commit_and_keep().await?;
                 Ok((value, session))
             }
-            Err(error) => {
-                // The first error is the one to tell; a failed rollback has closed the connection.
-                drop(self.rollback().await);
-                Err(error)
-            }
+            Err(error) => Err(self.undone(error).await),
         }
+    }
+
+    /// The first error is the one to tell; a failed rollback has closed the connection.
+    async fn undone<E>(self, error: E) -> E {
+        drop(self.rollback().await);
+        error
     }
 }
 

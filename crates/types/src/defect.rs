@@ -37,12 +37,14 @@ pub enum Defect {
     SkippedLimit,
     /// One endpoint of social data has no page behind the first.
     LostCursor,
+    /// Queries of a customer ask for the account that a header names.
+    ForeignFilter,
 }
 
 // === impl Defect ===
 
 impl Defect {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::DroppedSettlement,
         Self::DoubledRefund,
         Self::LostWarning,
@@ -57,6 +59,7 @@ impl Defect {
         Self::LostEvent,
         Self::SkippedLimit,
         Self::LostCursor,
+        Self::ForeignFilter,
     ];
 
     /// The name that selects it.
@@ -77,6 +80,7 @@ impl Defect {
             Self::LostEvent => "lost-event",
             Self::SkippedLimit => "skipped-limit",
             Self::LostCursor => "lost-cursor",
+            Self::ForeignFilter => "foreign-filter",
         }
     }
 }

@@ -19,7 +19,7 @@ impl Viewer {
         let Some(own) = MemberSession::peek(shared, headers).await? else {
             return Ok(viewer);
         };
-        let mut session = shared.data.session().await?;
+        let mut session = shared.people.session().await?;
         let account = accounts::find(&mut session, own.account).await?;
         Ok(account.map_or(viewer, |account| Self::Customer {
             group: Some(account.group),

@@ -21,6 +21,8 @@ mod revisions;
 #[cfg(test)]
 mod roles;
 #[cfg(test)]
+mod tenants;
+#[cfg(test)]
 mod tls;
 #[cfg(test)]
 mod upgrading;

@@ -75,9 +75,9 @@ pub(crate) async fn balance(
     shared: &Shared,
     account: AccountId,
 ) -> Result<(accounts::Balance, Option<Timestamp>), ApiError> {
-    let balance = accounts::balance(&shared.data, account).await?;
+    let balance = accounts::balance(&shared.people, account).await?;
     let balance = balance.ok_or_else(ApiError::unavailable)?;
-    let mut session = shared.data.session().await?;
+    let mut session = shared.people.session().await?;
     let ends = trial_grants::ends_at(&mut session, account).await?;
     Ok((balance, ends))
 }

@@ -132,7 +132,7 @@ impl CheckedBudgets {
         account: AccountId,
         key: KeyId,
     ) -> Result<(), ApiError> {
-        let stand = statement::budgets(&shared.data, account, &[key]).await?;
+        let stand = statement::budgets(&shared.people, account, &[key]).await?;
         for (period, zone, _) in &self.0 {
             let word = period.ledger().as_str();
             let mut own = stand.iter().filter(|one| one.key == Some(key));

@@ -113,7 +113,7 @@ impl Names {
         ids: impl Iterator<Item = KeyId>,
     ) -> Result<Self, ApiError> {
         let ids: Vec<KeyId> = ids.collect();
-        let mut session = shared.data.session().await?;
+        let mut session = shared.people.session().await?;
         let names = keys::names(&mut session, account, &ids).await?;
         Ok(Self(names.into_iter().collect()))
     }

@@ -52,7 +52,7 @@ pub(super) async fn list(
     State(shared): State<Shared>,
     own: MemberSession,
 ) -> Result<Json<Connections>, ApiError> {
-    let mut session = shared.data.session().await?;
+    let mut session = shared.people.session().await?;
     let query = LiveQuery {
         account: Some(own.account),
         limit: MAX_LISTED,

@@ -100,15 +100,15 @@ pub(super) async fn home(
     own: MemberSession,
 ) -> Result<Json<Home>, ApiError> {
     let (balance, trial_ends) = amounts::balance(&shared, own.account).await?;
-    let today = usage_report::today(&shared.data).await?;
+    let today = usage_report::today(&shared.people).await?;
     let month = by_day(&shared, &own, today).await?;
     let errors = Search {
         outcome: Some(OutcomeFilter::Failed),
         ..Search::of(own.account, LAST_ERRORS)
     };
-    let errors = call_search::search(&shared.data, &errors).await?;
+    let errors = call_search::search(&shared.people, &errors).await?;
     let has_called = month.iter().any(|(_, sums)| sums.calls > 0)
-        || usage_report::has_called(&shared.data, own.account).await?;
+        || usage_report::has_called(&shared.people, own.account).await?;
     let burn = burn(&month, today, own.now);
     let on = |day: UtcDay| of_day(&month, day);
     let all = spent_nanos(month.iter());
@@ -151,7 +151,7 @@ async fn by_day(
         ..Grouping::default()
     };
     let seen = seen(own, today.earlier(MONTH_DAYS.saturating_sub(1)), today);
-    let report = usage_report::read(&shared.data, &seen, by, None, MAX_LINES).await?;
+    let report = usage_report::read(&shared.people, &seen, by, None, MAX_LINES).await?;
     let lines = report.lines.into_iter();
     Ok(lines
         .map(|line| (line.group_key.day, line.totals))
@@ -168,7 +168,7 @@ async fn troubled(
         ..Grouping::default()
     };
     let seen = seen(own, today.earlier(1), today);
-    let report = usage_report::read(&shared.data, &seen, by, None, MAX_LINES).await?;
+    let report = usage_report::read(&shared.people, &seen, by, None, MAX_LINES).await?;
     let is_troubled = |line: &ReportRow| {
         let sums = &line.totals;
         let share = sums.failed.saturating_mul(100);
@@ -186,7 +186,7 @@ async fn troubled(
 }
 
 async fn has_key(shared: &Shared, own: &MemberSession) -> Result<bool, ApiError> {
-    let mut session = shared.data.session().await?;
+    let mut session = shared.people.session().await?;
     let first = keys::list(&mut session, own.account, None, 1).await?;
     Ok(!first.is_empty())
 }

@@ -124,8 +124,8 @@ pub(super) async fn key_views(
     found: &[Key],
 ) -> Result<Vec<KeyView>, ApiError> {
     let ids: Vec<KeyId> = found.iter().map(|key| key.id).collect();
-    let budgets = statement::budgets(&shared.data, own.account, &ids).await?;
-    let uses = usage_report::of_keys(&shared.data, own.account, &ids).await?;
+    let budgets = statement::budgets(&shared.people, own.account, &ids).await?;
+    let uses = usage_report::of_keys(&shared.people, own.account, &ids).await?;
     let views = found.iter().map(|key| {
         let budgets = budgets.iter().filter(|one| one.key == Some(key.id));
         let budgets = budgets.filter_map(BudgetView::of).collect();

@@ -99,7 +99,7 @@ pub(super) async fn list(
         before: params.after.map(KeyId::new),
         limit: query::limit(params.limit, USUAL_PAGE, MOST_PER_PAGE)?,
     };
-    let mut session = shared.data.session().await?;
+    let mut session = shared.people.session().await?;
     let found = keys::search(&mut session, &keys_query).await?;
     drop(session);
     Ok(Json(KeyPage {
@@ -295,7 +295,7 @@ pub(super) async fn first_call(
         from: Some(key.created_at.plus_seconds(-CLOCK_SECONDS)),
         ..Search::of(own.account, 1)
     };
-    let found = call_search::search(&shared.data, &search).await?;
+    let found = call_search::search(&shared.people, &search).await?;
     let calls = rows(&shared, own.account, &found.calls).await?;
     Ok(Json(FirstCall {
         call: calls.into_iter().next(),
@@ -381,7 +381,7 @@ pub(super) async fn own_key(
     id: Result<Path<i64>, PathRejection>,
 ) -> Result<Key, ApiError> {
     let id = KeyId::new(query::id(id, unknown)?);
-    let mut session = shared.data.session().await?;
+    let mut session = shared.people.session().await?;
     let key = keys::of_account(&mut session, own.account, id).await?;
     key.ok_or_else(unknown)
 }

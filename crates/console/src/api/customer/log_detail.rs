@@ -135,7 +135,7 @@ pub(super) async fn one(
 ) -> Result<Json<LogDetail>, ApiError> {
     let Path(id) = id.map_err(|_| unknown())?;
     let request: RequestId = id.parse().map_err(|_| unknown())?;
-    let found = call_search::detail(&shared.data, own.account, request).await?;
+    let found = call_search::detail(&shared.people, own.account, request).await?;
     let found = found.ok_or_else(unknown)?;
     let names = Names::of(&shared, own.account, found.call.key.into_iter()).await?;
     let task_id = task_of(&shared, own.account, &found).await?;
@@ -173,7 +173,7 @@ async fn task_of(
     if found.call.endpoint != VIDEOS {
         return Ok(None);
     }
-    let mut session = shared.data.session().await?;
+    let mut session = shared.people.session().await?;
     let task = tasks::of_account(&mut session, account, found.call.request.uuid()).await?;
     Ok(task.map(|task| task_name(task.id)))
 }

@@ -86,7 +86,7 @@ pub(super) async fn search(
     params: Result<Query<LogQuery>, QueryRejection>,
 ) -> Result<Json<LogPage>, ApiError> {
     let search = read(query::query(params)?, &own)?;
-    let found = call_search::search(&shared.data, &search).await?;
+    let found = call_search::search(&shared.people, &search).await?;
     let one_page = search.id_prefix.is_some();
     Ok(Json(LogPage {
         data: rows(&shared, own.account, &found.calls).await?,

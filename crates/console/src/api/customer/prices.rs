@@ -51,7 +51,7 @@ pub(super) async fn explain(
     if call.call.charged() == Money::ZERO {
         return Ok(Some(Explained::default()));
     }
-    let mut session = shared.data.session().await?;
+    let mut session = shared.people.session().await?;
     let number = catalog::number_of(&mut session, &call.price_version).await?;
     let Some(number) = number else {
         return Ok(None);

@@ -166,7 +166,7 @@ pub(super) async fn lines(
         after: params.after.as_deref().map(next_of).transpose()?,
         limit: query::limit(params.limit, USUAL_PAGE, MOST_PER_PAGE)?,
     };
-    let found = journal::read(&shared.data, &journal_query).await?;
+    let found = journal::read(&shared.people, &journal_query).await?;
     let searched = found.next.as_ref().and_then(searched_to);
     Ok(Json(LedgerPage {
         data: found.entries.iter().map(LedgerLine::of).collect(),
@@ -200,7 +200,7 @@ pub(super) async fn table(
     csv::write(&mut text, &HEAD.map(str::to_owned));
     let mut count: usize = 0;
     for _ in 0..MAX_QUESTIONS {
-        let found = journal::read(&shared.data, &journal_query).await?;
+        let found = journal::read(&shared.people, &journal_query).await?;
         count = count.saturating_add(found.entries.len());
         if count > MAX_TABLE_LINES {
             break;

@@ -80,7 +80,7 @@ pub(super) async fn search(
         before: after.transpose()?,
         limit: query::limit(params.limit, USUAL_PAGE, MOST_PER_PAGE)?,
     };
-    let mut session = shared.data.session().await?;
+    let mut session = shared.people.session().await?;
     let found = tasks::search(&mut session, &tasks_query).await?;
     drop(session);
     Ok(Json(TaskPage {
@@ -145,8 +145,8 @@ async fn detail(shared: &Shared, account: AccountId, task: &Task) -> Result<Task
     let look = look.ok_or_else(ApiError::unavailable)?;
     let names = Names::of(shared, account, std::iter::once(task.key)).await?;
     let request = RequestId::from_uuid(task.id).map_err(|_| ApiError::unavailable())?;
-    let money = call_search::transfers(&shared.data, account, request).await?;
-    let charged = call_search::charges(&shared.data, account, &[request]).await?;
+    let money = call_search::transfers(&shared.people, account, request).await?;
+    let charged = call_search::charges(&shared.people, account, &[request]).await?;
     let paid = paid_of(&charged, request);
     let view = TaskView::of(task, &look, paid, shared.gateway.as_ref(), &names);
     Ok(TaskDetail::of(view, task, look, &money))
@@ -160,7 +160,7 @@ async fn task_views(
     let names = Names::of(shared, account, found.iter().map(|task| task.key)).await?;
     let requests = found.iter().map(|task| RequestId::from_uuid(task.id));
     let requests: Vec<RequestId> = requests.filter_map(Result::ok).collect();
-    let charged = call_search::charges(&shared.data, account, &requests).await?;
+    let charged = call_search::charges(&shared.people, account, &requests).await?;
     let mut views = Vec::with_capacity(found.len());
     for task in found {
         let look = shared.gateway.inspect_task(task, false).await;
@@ -197,7 +197,7 @@ async fn own_task(
 }
 
 async fn find(shared: &Shared, account: AccountId, id: uuid::Uuid) -> Result<Task, ApiError> {
-    let mut session = shared.data.session().await?;
+    let mut session = shared.people.session().await?;
     let task = tasks::of_account(&mut session, account, id).await?;
     task.ok_or_else(unknown)
 }

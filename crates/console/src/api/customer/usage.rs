@@ -125,7 +125,7 @@ pub(super) async fn sums(
     params: Result<Query<UsageQuery>, QueryRejection>,
 ) -> Result<Json<Usage>, ApiError> {
     let (seen, by) = read(&shared, &own, query::query(params)?).await?;
-    let found = usage_report::read(&shared.data, &seen, by, None, MAX_LINES).await?;
+    let found = usage_report::read(&shared.people, &seen, by, None, MAX_LINES).await?;
     let names = names_of(&shared, &own, by, &found.lines).await?;
     let count = i64::try_from(found.lines.len()).unwrap_or(i64::MAX);
     let lines = found.lines.iter();
@@ -156,7 +156,8 @@ pub(super) async fn table(
     csv::write(&mut text, &head(by));
     let mut after: Option<GroupKey> = None;
     loop {
-        let found = usage_report::read(&shared.data, &seen, by, after.as_ref(), MAX_LINES).await?;
+        let found =
+            usage_report::read(&shared.people, &seen, by, after.as_ref(), MAX_LINES).await?;
         if found.count > MAX_TABLE_LINES {
             let words = format!(
                 "the export would have {} rows, the maximum is {MAX_TABLE_LINES}; choose fewer days, one key \
@@ -191,7 +192,7 @@ async fn read(
     let by = grouping(params.group_by.as_deref())?;
     let to = match query::day("to", params.to.as_deref())? {
         Some(day) => day,
-        None => usage_report::today(&shared.data).await?,
+        None => usage_report::today(&shared.people).await?,
     };
     let from = query::day("from", params.from.as_deref())?;
     let from: UtcDay = from.unwrap_or_else(|| to.earlier(USUAL_DAYS.saturating_sub(1)));

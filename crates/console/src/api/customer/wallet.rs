@@ -117,7 +117,7 @@ async fn set_alert(
 
 async fn wallet_view(shared: &Shared, own: &MemberSession) -> Result<Json<Wallet>, ApiError> {
     let (balance, trial_ends) = amounts::balance(shared, own.account).await?;
-    let budgets = statement::budgets(&shared.data, own.account, &[]).await?;
+    let budgets = statement::budgets(&shared.people, own.account, &[]).await?;
     let mut session = shared.people.session().await?;
     let language = low_balance::language(&mut session, own.account).await?;
     drop(session);

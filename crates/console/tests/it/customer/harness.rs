@@ -46,6 +46,8 @@ pub(crate) struct CustomerConsole {
 #[derive(Debug, Clone)]
 pub(crate) struct Browser {
     cookie: String,
+    /// The account that it names in a header, for the defect that believes it.
+    named: Option<AccountId>,
 }
 
 /// A call to make.
@@ -69,6 +71,15 @@ impl Browser {
     pub(crate) fn of(token: &str) -> Self {
         Self {
             cookie: format!("trunkline={token}"),
+            named: None,
+        }
+    }
+
+    /// The same browser, whose requests name another account.
+    pub(crate) fn naming(&self, account: AccountId) -> Self {
+        Self {
+            named: Some(account),
+            ..self.clone()
         }
     }
 
@@ -76,6 +87,7 @@ impl Browser {
     pub(crate) fn stranger() -> Self {
         Self {
             cookie: "trunkline=nobody".to_owned(),
+            named: None,
         }
     }
 }
@@ -212,9 +224,7 @@ impl CustomerConsole {
         };
         people::sign_in(&mut tx, &device).await.unwrap();
         tx.commit().await.unwrap();
-        Browser {
-            cookie: format!("trunkline={}", token.text.reveal()),
-        }
+        Browser::of(token.text.reveal())
     }
 
     /// Begins a call of an account: money is held for it.
@@ -325,6 +335,9 @@ impl CustomerConsole {
             .header("cookie", &browser.cookie)
             .header("x-trunkline-console", "1")
             .header("origin", DASH_URL);
+        if let Some(account) = browser.named {
+            request = request.header("x-defect-account", account.number());
+        }
         let body = match body {
             Some(body) => {
                 request = request.header("content-type", "application/json");

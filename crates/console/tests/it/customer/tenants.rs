@@ -4,7 +4,7 @@
 use http::Method;
 use serde_json::{Value, json};
 use trunkline_store::people::Role;
-use trunkline_types::RequestId;
+use trunkline_types::{Defect, RequestId};
 
 use crate::client::{Response, ask, request};
 use crate::customer::harness::{Browser, CallSpec, CustomerConsole};
@@ -164,6 +164,98 @@ async fn what_is_anothers_answers_exactly_as_what_never_was() {
         (&view["name"], &view["state"]),
         (&json!("their canary key"), &json!("active"))
     );
+    harness.audit().await;
+}
+
+#[tokio::test]
+async fn a_request_cannot_name_another_account() {
+    let harness = CustomerConsole::new().await;
+    let ours = harness.firm("Ours", 1_000_000_000, 0).await;
+    let theirs = harness.firm("Theirs", 2_000_000_000, 0).await;
+    let we = harness.member(ours, Role::Owner).await;
+    let wallet = harness.read(&we.naming(theirs), "/api/wallet").await;
+    assert_eq!(wallet["balance"]["paid_usd"], "1", "{wallet}");
+}
+
+/// Routes of an organisation's people and payments, with the id of a member.
+fn routes_of_people(member: &str) -> Vec<(Method, String, Option<Value>)> {
+    vec![
+        (Method::GET, "/api/members".to_owned(), None),
+        (Method::GET, "/api/payments".to_owned(), None),
+        (
+            Method::PATCH,
+            format!("/api/members/{member}"),
+            Some(json!({ "role": "viewer" })),
+        ),
+        (
+            Method::POST,
+            "/api/members/invitations".to_owned(),
+            Some(json!({ "email": "new@example.com", "role": "owner" })),
+        ),
+        (
+            Method::PATCH,
+            "/api/account".to_owned(),
+            Some(json!({ "name": "x" })),
+        ),
+        (
+            Method::DELETE,
+            "/api/payments/automatic-top-up".to_owned(),
+            None,
+        ),
+        (Method::DELETE, format!("/api/members/{member}"), None),
+    ]
+}
+
+/// With the defect `foreign-filter` (`just tenants-unfiltered`) every query asks for their account, and the policies of the
+/// tables alone know whose request it is; without, nothing believes the header.
+#[tokio::test]
+async fn queries_that_ask_for_another_account_get_nothing_of_it() {
+    let harness = CustomerConsole::new().await;
+    let ours = harness.firm("Ours", 1_000_000_000, 0).await;
+    let theirs = harness.firm("Their canary", 98_765_432_100_000, 0).await;
+    let they = harness.member(theirs, Role::Owner).await;
+    let we = harness.member(ours, Role::Owner).await.naming(theirs);
+    let (key, _) = harness.key(&they, "their canary key").await;
+    let spec = CallSpec {
+        key: Some(key),
+        model: "canary-model".to_owned(),
+        ..CallSpec::default()
+    };
+    let call = harness.call(theirs, spec).await;
+    let task = crate::customer::tasks::waiting(&harness, theirs, key).await;
+    let member = harness.read(&they, "/api/members").await["data"][0].clone();
+    let ids = [
+        key.to_string(),
+        call.to_string(),
+        crate::customer::tasks::name(task),
+        member["id"].to_string(),
+    ];
+    let (keys, wallet) = ("/api/keys", "/api/wallet");
+    let before = harness.read(&they, keys).await;
+    let money = harness.read(&they, wallet).await;
+    assert!(money.to_string().contains("98765.43"), "{money}");
+    let canaries = ["canary", "98765.43", member["email"].as_str().unwrap()];
+    let all = routes(&ids[0], &ids[1], &ids[2]);
+    for (method, path, body) in all.into_iter().chain(routes_of_people(&ids[3])) {
+        let got = harness.send(&we, method.clone(), &path, body).await;
+        let text = String::from_utf8(got.body.to_vec()).unwrap();
+        let leaked = canaries.iter().find(|canary| text.contains(**canary));
+        assert_eq!(leaked, None, "{method} {path}: {text}");
+        if path.split('/').any(|part| ids.iter().any(|id| id == part)) {
+            assert_eq!(got.status.as_u16(), 404, "{method} {path}: {text}");
+        }
+        if path == wallet {
+            let shows_ours = text.contains("\"paid_usd\":\"1\"");
+            assert_eq!(shows_ours, !Defect::ForeignFilter.is_on(), "{text}");
+        }
+    }
+    assert_eq!(harness.read(&they, keys).await, before);
+    assert_eq!(harness.read(&they, wallet).await, money);
+    let people = harness.read(&they, "/api/members").await;
+    assert_eq!(people["data"][0]["role"], "owner");
+    assert_eq!(people["invitations"], json!([]));
+    let name = format!("SELECT name FROM app.account WHERE id = {theirs}");
+    assert_eq!(harness.db.ask(&name).await, ["Their canary"]);
     harness.audit().await;
 }
 
