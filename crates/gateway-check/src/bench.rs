@@ -195,9 +195,6 @@ impl Shared {
 
     async fn charged(&self, check: &Check, answer: &Answer, reading: &Reading) -> Option<Picos> {
         let source = &self.profile.cost;
-        if check.streamed && !source.streams {
-            return None;
-        }
         if let Some(lookup) = &source.lookup
             && let Some(id) = answer.header(&lookup.id_header)
         {
@@ -208,7 +205,7 @@ impl Shared {
             let reported: Value = serde_json::from_slice(&reported.body).ok()?;
             return charge::amount(reported.pointer(&lookup.field)?);
         }
-        charge::reported(source, answer, &reading.values)
+        charge::reported(source, check.streamed, answer, &reading.values)
     }
 
     /// Asks for a good answer until one comes, so that the next check does not meet the last one's fault.

@@ -67,8 +67,14 @@ fn per_million<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Erro
 }
 
 /// What the gateway says that it charged, where it says so in the answer; none if it says nothing.
-pub(crate) fn reported(source: &CostSource, answer: &Answer, values: &[Value]) -> Option<Picos> {
+pub(crate) fn reported(
+    source: &CostSource,
+    streamed: bool,
+    answer: &Answer,
+    values: &[Value],
+) -> Option<Picos> {
     if let Some(name) = &source.header
+        && (source.streams || !streamed)
         && let Some(text) = answer.header(name)
     {
         return decimal(text);

@@ -267,6 +267,15 @@ impl Expectation {
 // === impl Kind ===
 
 impl Kind {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Charge,
+        Self::Stream,
+        Self::Tool,
+        Self::Thinking,
+        Self::Error,
+        Self::Failure,
+    ];
+
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Charge => "charge",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::check::Kind;
 use crate::report::{CheckResult, Outcome, Report};
 
 const HEAD: &str = r#"<!doctype html><html lang="en"><head><meta charset="utf-8">
@@ -10,43 +11,69 @@ body{font:15px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding
 table{border-collapse:collapse;margin:1rem 0}th,td{border-bottom:1px solid #d8dee4;padding:.3rem .7rem;text-align:left;vertical-align:top}
 td.n{text-align:right;font-variant-numeric:tabular-nums}pre{background:#f6f8fa;padding:.6rem;overflow:auto;max-height:22rem;white-space:pre-wrap;word-break:break-all;font-size:12px}
 details{border-bottom:1px solid #eaeef2;padding:.25rem 0}summary{cursor:pointer}code{font-size:13px}
-.passed{color:#1a7f37}.failed{color:#cf222e}.not_run{color:#656d76}.tag{display:inline-block;min-width:7.5rem}
+.passed{color:#1a7f37}.failed{color:#cf222e}.not_run{color:#656d76}.tag{display:inline-block;min-width:7rem}
 @media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}pre{background:#161b22}th,td,details{border-color:#30363d}
 .passed{color:#3fb950}.failed{color:#f85149}.not_run{color:#8b949e}}
 </style></head><body>
 "#;
 
-const INTRODUCTION: &str = "<h1>Gateway check</h1>\n<p>Each check sends one request to a gateway whose upstream is a \
-simulator, and the same request to the simulator itself. A check passes if a client would read the same, where the \
-rules of the bench say that it should; a rule may be one that a gateway does not set out to keep. Only what is on this \
-page was run, with the versions and configurations below.</p>\n";
+const INTRODUCTION: &str = r#"<h1>Gateway check</h1>
+<p>Each check sends one request to a gateway whose upstream is a simulator, and the same request to the simulator itself. A check passes if a client would read the same, where the rules of the bench say that it should. “Not run” is what a gateway does not offer, or was not set up for; it is no failure.</p>
+<p>The bench is a part of Trunkline: its rules were written there, and Trunkline is developed until it passes them, which no other gateway on this page was. So the sums are no ranking. A failed check says that an answer differs from a rule, not that the gateway is wrong: there are good reasons to do otherwise, such as passing the vendor's status on, and gateways do much that no check is about. Each check shows its request and the answers, so that a reader can judge.</p>
+<p>Only what is on this page was run, once, with the versions and configurations below. Charges are compared where a gateway says what a call has cost. The command that repeats it is <code>just gateway-check-peers</code> in Trunkline's repository; a configuration or a rule that is not fair to a gateway is a defect there.</p>
+"#;
 
-/// The page. The first report comes first.
+/// The page, with the gateways in the order of their names.
 #[must_use]
 pub fn page(reports: &[Report]) -> String {
+    let mut sorted: Vec<&Report> = reports.iter().collect();
+    sorted.sort_by_key(|report| report.gateway.to_lowercase());
     let mut page = String::from(HEAD);
     page.push_str(INTRODUCTION);
-    scores(&mut page, reports);
-    for report in reports {
+    scores(&mut page, &sorted);
+    kinds(&mut page, &sorted);
+    for report in &sorted {
         about(&mut page, report);
     }
     page.push_str("<h2>Checks</h2>\n");
-    let mut others: Vec<BTreeMap<&str, &CheckResult>> = Vec::new();
-    for report in reports {
-        let by_id = report
-            .results
-            .iter()
-            .map(|result| (result.id.as_str(), result));
-        others.push(by_id.collect());
+    let mut by_id: Vec<BTreeMap<&str, &CheckResult>> = Vec::new();
+    for report in &sorted {
+        let own = report.results.iter();
+        by_id.push(own.map(|result| (result.id.as_str(), result)).collect());
     }
-    for result in reports.first().into_iter().flat_map(|first| &first.results) {
-        check(&mut page, result, reports, &others);
+    for result in sorted.first().into_iter().flat_map(|first| &first.results) {
+        check(&mut page, result, &sorted, &by_id);
     }
     page.push_str("</body></html>\n");
     page
 }
 
-fn scores(page: &mut String, reports: &[Report]) {
+/// Passed checks of those that were run, by what they are about.
+fn kinds(page: &mut String, reports: &[&Report]) {
+    page.push_str("<table><tr><th>Passed of run</th>");
+    for kind in Kind::ALL {
+        page.push_str(&format!("<th>{}</th>", kind.as_str()));
+    }
+    page.push_str("</tr>\n");
+    for report in reports {
+        page.push_str(&format!("<tr><td>{}</td>", escaped(&report.gateway)));
+        for kind in Kind::ALL {
+            let ran =
+                |result: &&CheckResult| result.kind == kind && result.outcome != Outcome::NotRun;
+            let ran: Vec<&CheckResult> = report.results.iter().filter(ran).collect();
+            let passed = ran.iter().filter(|one| one.outcome == Outcome::Passed);
+            let cell = match ran.len() {
+                0 => "\u{2013}".to_owned(),
+                ran => format!("{} of {ran}", passed.count()),
+            };
+            page.push_str(&format!("<td class=n>{cell}</td>"));
+        }
+        page.push_str("</tr>\n");
+    }
+    page.push_str("</table>\n");
+}
+
+fn scores(page: &mut String, reports: &[&Report]) {
     page.push_str(
         "<table><tr><th>Gateway</th><th>Version</th><th>Passed</th><th>Failed</th><th>Not run</th>\
          <th>USD wrong per 1,000 calls</th><th>Fields lost</th><th>Streams broken</th></tr>\n",
@@ -105,7 +132,7 @@ fn about(page: &mut String, report: &Report) {
 fn check(
     page: &mut String,
     result: &CheckResult,
-    reports: &[Report],
+    reports: &[&Report],
     by_id: &[BTreeMap<&str, &CheckResult>],
 ) {
     let found = |number: usize| {
@@ -131,12 +158,15 @@ fn check(
         "<code>{}</code> ({kind}) {about}</summary>\n",
         escaped(&result.id)
     ));
+    // Of a failed check more is kept.
     let ran = (0..reports.len())
-        .filter_map(found)
-        .find(|one| one.outcome != Outcome::NotRun);
-    if let Some(ran) = ran {
+        .filter_map(|number| Some((reports.get(number)?, found(number)?)))
+        .filter(|(_, one)| one.outcome != Outcome::NotRun)
+        .max_by_key(|(_, one)| one.outcome == Outcome::Failed);
+    if let Some((report, ran)) = ran {
         page.push_str(&format!(
-            "<p>Request, with this gateway's name of the model</p><pre>{}</pre>\n",
+            "<p>Request, as it was sent to {}</p><pre>{}</pre>\n",
+            escaped(&report.gateway),
             escaped(&ran.request)
         ));
         page.push_str(&format!(
@@ -165,11 +195,11 @@ fn answer(page: &mut String, gateway: &str, result: &CheckResult) {
     page.push_str(&format!("</p><pre>{}</pre>\n", escaped(&result.answer)));
 }
 
+/// A text between tags; none of ours stands in an attribute.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
 
 // === impl Outcome ===

@@ -40,7 +40,7 @@ pub struct Profile {
 pub(crate) struct CostSource {
     pub(crate) lookup: Option<Lookup>,
     pub(crate) header: Option<String>,
-    /// Whether a header of a stream tells its cost; it is sent before the answer.
+    /// Whether the header of a stream tells its cost: it is sent before the answer. `fields` are read all the same.
     #[serde(default = "always")]
     pub(crate) streams: bool,
     /// JSON pointers into an answer, or into any frame of a stream.

@@ -68,9 +68,9 @@ pub struct Score {
     pub usd_wrong_per_1000_calls: Option<String>,
 }
 
-/// Characters of an answer that are kept: less of one that is as it should be.
-const KEPT_PASSED: usize = 600;
-const KEPT_FAILED: usize = 4_000;
+/// Characters of an answer that are kept at each of its ends: less of one that is as it should be.
+const KEPT_PASSED: usize = 160;
+const KEPT_FAILED: usize = 1_200;
 const THOUSAND: Picos = 1_000;
 
 // === impl Report ===
@@ -191,10 +191,30 @@ fn view(answer: &Answer) -> String {
     }
 }
 
-fn cut(text: &str, most: usize) -> String {
-    let mut short: String = text.chars().take(most).collect();
-    if short.len() < text.len() {
-        short.push_str(" …");
+/// The beginning and the end of a text: a stream says at its end why it ended and what it used.
+fn cut(text: &str, each: usize) -> String {
+    let begins = text.char_indices().nth(each).map(|(place, _)| place);
+    let ends = each.checked_sub(1);
+    let ends = ends.and_then(|last| text.char_indices().nth_back(last));
+    if let Some(begins) = begins
+        && let Some((ends, _)) = ends
+        && begins < ends
+        && let Some(head) = text.get(..begins)
+        && let Some(tail) = text.get(ends..)
+    {
+        return format!("{head} … {tail}");
     }
-    short
+    text.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_answer_keeps_its_beginning_and_its_end() {
+        assert_eq!(cut("grüße", 3), "grüße");
+        assert_eq!(cut("grüße an die welt", 3), "grü … elt");
+        assert_eq!(cut("", 3), "");
+    }
 }

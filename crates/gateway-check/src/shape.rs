@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// Most paths of one answer.
 const MAX_PATHS: usize = 2_000;
@@ -58,6 +58,13 @@ pub(crate) fn missing(sent: &Value, received: &Value, path: &str, missing_paths:
                 missing(value, other, &format!("{path}[]"), missing_paths);
             }
         }
+        (Value::Number(sent), Value::Number(received)) => {
+            // A gateway that keeps numbers in 32 bits has not lost one.
+            let narrow = |number: &Number| number.to_string().parse().map(f32::to_bits);
+            if sent != received && narrow(sent) != narrow(received) {
+                missing_paths.push(path.to_owned());
+            }
+        }
         (sent, received) => {
             if sent != received {
                 missing_paths.push(path.to_owned());
@@ -87,5 +94,9 @@ mod tests {
             &mut lost,
         );
         assert_eq!(lost, ["c"]);
+        lost.clear();
+        let narrow = json!({ "top_p": 0.899_999_976_158_142_1, "top_k": 6 });
+        missing(&json!({ "top_p": 0.9, "top_k": 5 }), &narrow, "", &mut lost);
+        assert_eq!(lost, ["top_k"]);
     }
 }

@@ -114,7 +114,7 @@ impl Verdict {
         let expected = shape::paths(&observed.reference.values);
         let found = shape::paths(&observed.reading.values);
         let lost: Vec<&str> = expected.difference(&found).map(String::as_str).collect();
-        self.lose("of the answer", &lost);
+        self.lose("of the answer", "lost", &lost);
     }
 
     fn judge_request(&mut self, check: &Check, observed: &Observed) {
@@ -134,17 +134,17 @@ impl Verdict {
         let sent = Value::Object(fields.clone());
         shape::missing(&sent, &record.json(), "", &mut lost);
         let lost: Vec<&str> = lost.iter().map(String::as_str).collect();
-        self.lose("of the request", &lost);
+        self.lose("of the request", "lost or changed", &lost);
     }
 
-    fn lose(&mut self, of: &str, lost: &[&str]) {
+    fn lose(&mut self, of: &str, how: &str, lost: &[&str]) {
         if lost.is_empty() {
             return;
         }
         self.fields_lost = self.fields_lost.saturating_add(lost.len());
         let named: Vec<&str> = lost.iter().take(NAMED_FIELDS).copied().collect();
         let count = lost.len();
-        let text = format!("{count} fields {of} lost: {}", named.join(", "));
+        let text = format!("{count} fields {of} {how}: {}", named.join(", "));
         self.findings.push(text);
     }
 }
@@ -202,18 +202,26 @@ fn of_content(expectation: Expectation, observed: &Observed) -> Option<String> {
         Expectation::Usage => {
             let reported = record.and_then(|record| record.told_usage);
             let usage = reading.usage.map(|usage| (usage.input, usage.output));
-            (usage != reported).then(|| format!("usage {usage:?}, not {reported:?}"))
+            (usage != reported).then(|| {
+                let (found, reported) = (tokens(usage), tokens(reported));
+                format!("usage: {found}; the upstream reported {reported}")
+            })
         }
         Expectation::Cached => {
             let reported = record.map(|record| record.cache_read_tokens);
             let cached = reading.usage.map(|usage| usage.cached);
-            (cached != reported).then(|| format!("cached tokens {cached:?}, not {reported:?}"))
+            (cached != reported).then(|| {
+                let (found, reported) = (count(cached), count(reported));
+                format!("cached tokens: {found}; the upstream reported {reported}")
+            })
         }
         Expectation::Reasoning => {
             let reported = reference.usage.map(|usage| usage.reasoning);
             let reasoning = reading.usage.map(|usage| usage.reasoning);
-            (reasoning != reported)
-                .then(|| format!("reasoning tokens {reasoning:?}, not {reported:?}"))
+            (reasoning != reported).then(|| {
+                let (found, reported) = (count(reasoning), count(reported));
+                format!("reasoning tokens: {found}; the upstream reported {reported}")
+            })
         }
         Expectation::ErrorBody => {
             let is_lacking = reading.error.is_none();
@@ -231,6 +239,17 @@ fn of_content(expectation: Expectation, observed: &Observed) -> Option<String> {
         | Expectation::ChargeAtMost
         | Expectation::Free => None,
     }
+}
+
+fn tokens(usage: Option<(u64, u64)>) -> String {
+    usage.map_or_else(
+        || "none".to_owned(),
+        |(input, output)| format!("{input} in and {output} out"),
+    )
+}
+
+fn count(tokens: Option<u64>) -> String {
+    tokens.map_or_else(|| "none".to_owned(), |tokens| tokens.to_string())
 }
 
 fn differs(what: &str, found: &str, expected: &str) -> Option<String> {

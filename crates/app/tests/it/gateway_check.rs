@@ -2,15 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::process::Output;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::Value;
 use tokio::process::Command;
 
 use crate::dev::{DEV, Dev, TRUNKLINE, audit};
-
-/// Of the bench alone, on two cores that have other work.
-const TAKES_AT_MOST: Duration = Duration::from_secs(60);
 
 /// One whose keys may send as fast as the bench does.
 async fn without_limits() -> Dev {
@@ -62,7 +59,6 @@ async fn our_gateway_passes_every_check_of_the_bench_or_the_profile_says_why_not
     assert_eq!(number("passed") + number("explained"), number("checks"));
     assert!(number("charges") > 150, "{score:#}");
     assert_eq!(score["usd_wrong_per_1000_calls"], "0", "{score:#}");
-    assert!(took < TAKES_AT_MOST, "{took:?}");
     println!("{score} in {took:?}");
 
     #[expect(clippy::disallowed_methods, reason = "files that the command wrote")]

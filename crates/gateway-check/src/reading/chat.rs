@@ -9,7 +9,7 @@ pub(super) fn whole(value: &Value, reading: &mut Reading) {
     let message = field(choice, "message");
     reading.say(text(message, "content"));
     reading.say(text(message, "refusal"));
-    reading.think(text(message, "reasoning_content"));
+    thoughts(message, reading);
     for call in items(message, "tool_calls") {
         let function = field(call, "function");
         reading.calls.push(ToolCall {
@@ -25,7 +25,7 @@ pub(super) fn frame(value: &Value, reading: &mut Reading, calls: &mut Vec<Growin
     let delta = field(choice, "delta");
     reading.say(text(delta, "content"));
     reading.say(text(delta, "refusal"));
-    reading.think(text(delta, "reasoning_content"));
+    thoughts(delta, reading);
     for piece in items(delta, "tool_calls") {
         let function = field(piece, "function");
         let written = text(function, "arguments");
@@ -36,6 +36,14 @@ pub(super) fn frame(value: &Value, reading: &mut Reading, calls: &mut Vec<Growin
         }
     }
     end(choice, value, reading);
+}
+
+/// Chat completions define no field for thoughts. Most gateways and upstreams use one, TensorZero documents another.
+fn thoughts(of: &Value, reading: &mut Reading) {
+    reading.think(text(of, "reasoning_content"));
+    for block in items(of, "tensorzero_extra_content") {
+        reading.think(text(block, "text"));
+    }
 }
 
 fn end(choice: &Value, value: &Value, reading: &mut Reading) {
