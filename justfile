@@ -226,7 +226,7 @@ trouble seconds="1800" calls="50000":
 
 # Claude Code, Codex, Gemini CLI and opencode in a loop under `trunkline run`: long form, fifty loops each.
 capped-agents loops="50":
-    TRUNKLINE_CAPPED_LOOPS={{ loops }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^clients::capped::four/)'
+    TRUNKLINE_CAPPED_LOOPS={{ loops }} cargo nextest run --workspace --profile long --locked --no-capture -E 'package(trunkline-app) & test(/^clients::capped::agents::four/)'
 
 # A statement of ten million lines, made and verified by the executable in 120 s on one core: long form.
 verify-statement lines="10000000":

@@ -1,7 +1,8 @@
 //! `trunkline run`: commands that call without end, and agents, with a key that cannot spend more than its
-//! budget. `just capped-agents` lets each agent loop longer.
+//! budget.
 
-use std::os::unix::fs::PermissionsExt as _;
+mod agents;
+
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -10,26 +11,24 @@ use tokio::process::Command;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::clients::ledger_rows::{Customer, key_status, nanos};
-use crate::clients::sandbox::{ProgramOutput, Sandbox, attempt, attempt_within, installed};
+use crate::clients::sandbox::{ProgramOutput, Sandbox, attempt};
 use crate::dev::{Dev, PATIENCE, TRUNKLINE, audit};
-use crate::faults::number;
 
-const LOOPS: &str = "TRUNKLINE_CAPPED_LOOPS";
-const SHORT_LOOPS: u64 = 2;
 const WALLET: &str = "5";
-/// Claude Code's first request alone reserves more than ten cents.
-const AGENT_BUDGET: &str = "0.25";
 /// Calls until one fails, and leaves the key behind.
 const RUNAWAY: &str = r#"printf %s "$TRUNKLINE_KEY" >key
 while curl -sf -o /dev/null "$OPENAI_BASE_URL/chat/completions" -H "Authorization: Bearer $OPENAI_API_KEY" \
   -H 'Content-Type: application/json' -d '{"model": "gpt-5-mini", "max_completion_tokens": 60,
   "messages": [{"role": "user", "content": "Hello [[tokens:50]]"}]}'; do :; done"#;
-const GEMINI_LOGIN: &str = r#"{"security": {"auth": {"selectedType": "gemini-api-key"}}}"#;
 const REFUSED_WITHIN: Duration = Duration::from_secs(20);
 
 /// A customer whose key the node knows already: it follows new keys within a second.
 async fn customer(dev: &Dev) -> Customer {
-    let customer = Customer::with_usd(dev, WALLET).await;
+    customer_with(dev, WALLET).await
+}
+
+async fn customer_with(dev: &Dev, usd: &str) -> Customer {
+    let customer = Customer::with_usd(dev, usd).await;
     let began = Instant::now();
     while key_status(dev, &customer.key).await != 200 {
         assert!(began.elapsed() < REFUSED_WITHIN, "the key is not known");
@@ -61,14 +60,18 @@ fn usd(value: &Value) -> i128 {
     nanos(value.as_str().unwrap())
 }
 
+/// What the lines of a receipt add up to.
+fn listed(receipt: &Value) -> i128 {
+    let lines = receipt["lines"].as_array().unwrap();
+    lines.iter().map(|line| usd(&line["charged_usd"])).sum()
+}
+
 /// The receipt, the statement and the wallet agree to the nano-dollar, and none is above the budget.
 async fn assert_adds_up(dev: &Dev, customer: &Customer, receipt: &Value, budget: &str) -> i128 {
-    let lines = receipt["lines"].as_array().unwrap();
-    let listed: i128 = lines.iter().map(|line| usd(&line["charged_usd"])).sum();
     let spent = usd(&receipt["spent_usd"]);
     let calls = customer.calls(dev).await;
     let charged: i128 = calls.iter().map(|call| call.nanos).sum();
-    assert_eq!((listed, charged), (spent, spent), "{receipt:#}");
+    assert_eq!((listed(receipt), charged), (spent, spent), "{receipt:#}");
     assert_eq!(customer.left(dev).await, nanos(WALLET) - spent);
     assert!(spent <= nanos(budget), "{spent} of {budget}");
     spent
@@ -193,62 +196,6 @@ async fn a_wrapper_that_is_told_to_end_tells_its_command_and_prints_the_receipt(
             stderr: String::new(),
         };
         assert_eq!(receipt(&reply)["calls"], 2, "{name}: {reply:?}");
-    }
-    audit(&dev).await;
-    dev.end().await;
-}
-
-/// A program of the agent's name that starts the agent again and again until it fails.
-fn looping(scratch: &Sandbox, agent: &str) -> String {
-    let program = installed("bin").join(agent);
-    let loops = number(LOOPS, SHORT_LOOPS);
-    let text = format!(
-        "#!/bin/sh\nfor turn in $(seq {loops}); do {} \"$@\" || exit 0; done\n",
-        program.display()
-    );
-    let folder = scratch.home().join("loop");
-    std::fs::create_dir_all(&folder).unwrap();
-    let script = folder.join(agent);
-    std::fs::write(&script, text).unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    script.display().to_string()
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn four_agents_in_a_loop_stay_within_their_budgets_and_get_receipts() {
-    let dev = Dev::start().await;
-    let prompt = "Hello. [[tokens:200]]";
-    let unsafe_codex = "--dangerously-bypass-approvals-and-sandbox";
-    let codex = ["exec", "--skip-git-repo-check", unsafe_codex, prompt];
-    let gemini = [
-        "-m",
-        "gemini-2.5-pro",
-        "--yolo",
-        "--skip-trust",
-        "-p",
-        prompt,
-    ];
-    let agents: [(&str, &str, &[&str]); 4] = [
-        ("claude", "claude-sonnet-5", &["-p", prompt]),
-        ("codex", "gpt-5-mini", &codex),
-        ("gemini", "gemini-2.5-pro", &gemini),
-        ("opencode", "claude-sonnet-5", &["run", "--", "Hello."]),
-    ];
-    for (agent, model, arguments) in agents {
-        let scratch = Sandbox::new();
-        let customer = customer(&dev).await;
-        // The kind of login, which Gemini CLI takes from its own file alone.
-        scratch.settings(".gemini/settings.json", GEMINI_LOGIN);
-        let program = looping(&scratch, agent);
-        let words = ["--budget", AGENT_BUDGET, "--model", model, "--", &program];
-        let mut command = capped(&scratch, &dev, &customer, &words);
-        let patience = PATIENCE * u32::try_from(number(LOOPS, SHORT_LOOPS)).unwrap();
-        let reply = attempt_within(command.args(arguments), patience).await;
-        assert!(reply.succeeded, "{agent}: {reply:?}");
-        let receipt = receipt(&reply);
-        let spent = assert_adds_up(&dev, &customer, &receipt, AGENT_BUDGET).await;
-        assert!(spent > 0, "{agent}: {reply:?}");
-        println!("{agent}: {} calls, {spent} nano-USD", receipt["calls"]);
     }
     audit(&dev).await;
     dev.end().await;

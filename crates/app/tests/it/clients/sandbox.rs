@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use serde_json::Value;
 use tokio::process::Command;
@@ -114,12 +113,7 @@ pub(crate) async fn run(command: &mut Command) -> ProgramOutput {
 
 /// Runs a program to its end.
 pub(crate) async fn attempt(command: &mut Command) -> ProgramOutput {
-    attempt_within(command, PATIENCE).await
-}
-
-/// The same for a program that may take longer.
-pub(crate) async fn attempt_within(command: &mut Command, patience: Duration) -> ProgramOutput {
-    let output = timeout(patience, command.kill_on_drop(true).output());
+    let output = timeout(PATIENCE, command.kill_on_drop(true).output());
     let output = output.await.expect("it comes to an end").unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     ProgramOutput {
