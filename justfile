@@ -291,7 +291,7 @@ vendor-check provider:
 # The checks of `trunkline gateway-check` on LiteLLM, TensorZero and ourselves, and their page: docs/dev/gateway-check.md.
 gateway-check-peers page="docs/results/gateway-check.html":
     cargo build --locked --bin trunkline
-    ./scripts/gateway-check/run target/debug/trunkline {{ page }}
+    ./scripts/gateway-check/run "${CARGO_TARGET_DIR:-target}/debug/trunkline" {{ page }}
 
 # CPU, latency and memory beside nginx and a bare proxy, against the budgets: docs/dev/performance.md.
 bench *words:
