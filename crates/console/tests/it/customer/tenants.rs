@@ -4,7 +4,7 @@
 use http::Method;
 use serde_json::{Value, json};
 use trunkline_store::people::Role;
-use trunkline_types::{Defect, RequestId};
+use trunkline_types::{AccountId, Defect, RequestId};
 
 use crate::client::{Response, ask, request};
 use crate::customer::harness::{Browser, CallSpec, CustomerConsole};
@@ -105,6 +105,20 @@ fn alike(got: &Response) -> (u16, Value) {
     (got.status.as_u16(), body)
 }
 
+/// The ids of a key, a call and a task of an organisation, each with a word that no other one may read.
+async fn canaries(harness: &CustomerConsole, owner: &Browser, account: AccountId) -> [String; 3] {
+    let (key, _) = harness.key(owner, "their canary key").await;
+    let spec = CallSpec {
+        key: Some(key),
+        model: "canary-model".to_owned(),
+        ..CallSpec::default()
+    };
+    let call = harness.call(account, spec).await;
+    let task = crate::customer::tasks::waiting(harness, account, key).await;
+    let task = crate::customer::tasks::name(task);
+    [key.to_string(), call.to_string(), task]
+}
+
 #[tokio::test]
 async fn what_is_anothers_answers_exactly_as_what_never_was() {
     let harness = CustomerConsole::new().await;
@@ -116,19 +130,8 @@ async fn what_is_anothers_answers_exactly_as_what_never_was() {
         harness.member(ours, Role::Owner).await,
         harness.member(theirs, Role::Owner).await,
     );
-    let (key, _) = harness.key(&they, "their canary key").await;
-    let spec = CallSpec {
-        key: Some(key),
-        model: "canary-model".to_owned(),
-        ..CallSpec::default()
-    };
-    let call = harness.call(theirs, spec).await;
-    let task = crate::customer::tasks::waiting(&harness, theirs, key).await;
-    let foreign = routes(
-        &key.to_string(),
-        &call.to_string(),
-        &crate::customer::tasks::name(task),
-    );
+    let [key, call, task] = canaries(&harness, &they, theirs).await;
+    let foreign = routes(&key, &call, &task);
     let never: RequestId = harness.request();
     let unknown = routes(
         "987654321",
@@ -215,21 +218,9 @@ async fn queries_that_ask_for_another_account_get_nothing_of_it() {
     let theirs = harness.firm("Their canary", 98_765_432_100_000, 0).await;
     let they = harness.member(theirs, Role::Owner).await;
     let we = harness.member(ours, Role::Owner).await.naming(theirs);
-    let (key, _) = harness.key(&they, "their canary key").await;
-    let spec = CallSpec {
-        key: Some(key),
-        model: "canary-model".to_owned(),
-        ..CallSpec::default()
-    };
-    let call = harness.call(theirs, spec).await;
-    let task = crate::customer::tasks::waiting(&harness, theirs, key).await;
+    let [key, call, task] = canaries(&harness, &they, theirs).await;
     let member = harness.read(&they, "/api/members").await["data"][0].clone();
-    let ids = [
-        key.to_string(),
-        call.to_string(),
-        crate::customer::tasks::name(task),
-        member["id"].to_string(),
-    ];
+    let ids = [key, call, task, member["id"].to_string()];
     let (keys, wallet) = ("/api/keys", "/api/wallet");
     let before = harness.read(&they, keys).await;
     let money = harness.read(&they, wallet).await;
