@@ -16,8 +16,10 @@ use crate::day_scan::{DayScan, IdRange, first_id, time_of};
 
 /// Most calls of one page.
 pub const MAX_CALLS: u32 = 200;
-/// Calls that one statement looks at; a page has five statements at most.
+/// Calls of one range that are looked at; a page has five ranges at most.
 const MAX_SCANNED_ROWS: i64 = 10_000;
+/// Each statement of a range looks at so many times the calls of the one before.
+const BOUND_GROWTH: i64 = 8;
 /// A call is settled at most so long after its id was made: tasks take hours.
 const LONGEST_CALL_SECONDS: i64 = 3 * 86_400;
 
@@ -112,33 +114,12 @@ pub async fn one_call(
 }
 
 async fn scan(connection: &mut PgConnection, search: &CallsSearch) -> Result<CallsPage, DbError> {
-    let most = usize::try_from(search.limit.clamp(1, MAX_CALLS)).unwrap_or(usize::MAX);
     let mut scan = DayScan::through(search.ids());
     let mut page = CallsPage::default();
     while let Some(step) = scan.step() {
-        // One more than is returned shows whether there are more.
-        let rows = most.saturating_add(1).saturating_sub(page.calls.len());
-        let rows = statement(search, step, rows)
-            .build()
-            // Planned each time with the ids known, so that partitions of other days are not opened.
-            .persistent(false)
-            .fetch_all(&mut *connection)
-            .await?;
-        for row in &rows {
-            if column(row, "fits")? {
-                page.calls.push(CallMargin::of_row(row)?);
-            }
-            if page.calls.len() > most {
-                page.calls.truncate(most);
-                page.next = page.calls.last().map(|call| call.request);
-                return Ok(page);
-            }
-            if column::<i64>(row, "place")? >= MAX_SCANNED_ROWS {
-                let id = request_of(row)?;
-                page.searched_to = Some(time_of(id.uuid()));
-                page.next = Some(id);
-                return Ok(page);
-            }
+        scan_range(connection, search, step, &mut page).await?;
+        if page.next.is_some() {
+            return Ok(page);
         }
     }
     if let Some(rest) = scan.rest() {
@@ -148,8 +129,60 @@ async fn scan(connection: &mut PgConnection, search: &CallsSearch) -> Result<Cal
     Ok(page)
 }
 
+/// Adds the calls of a range that fit, until the page is full or enough calls were looked at. The first statement looks
+/// at no more than a page: with a large bound the planner sorts all calls of a day instead of following the index.
+async fn scan_range(
+    connection: &mut PgConnection,
+    search: &CallsSearch,
+    mut range: IdRange,
+    page: &mut CallsPage,
+) -> Result<(), DbError> {
+    let most = usize::try_from(search.limit.clamp(1, MAX_CALLS)).unwrap_or(usize::MAX);
+    let mut left = MAX_SCANNED_ROWS;
+    let mut bound = i64::from(search.limit.clamp(1, MAX_CALLS)).saturating_add(1);
+    while left > 0 {
+        bound = bound.min(left);
+        // One more than is returned shows whether there are more.
+        let rows = most.saturating_add(1).saturating_sub(page.calls.len());
+        let rows = statement(search, range, bound, rows)
+            .build()
+            // Planned each time with the ids known, so that partitions of other days are not opened.
+            .persistent(false)
+            .fetch_all(&mut *connection)
+            .await?;
+        let mut last = None;
+        for row in &rows {
+            if column(row, "fits")? {
+                page.calls.push(CallMargin::of_row(row)?);
+            }
+            if page.calls.len() > most {
+                page.calls.truncate(most);
+                page.next = page.calls.last().map(|call| call.request);
+                return Ok(());
+            }
+            if column::<i64>(row, "place")? >= bound {
+                last = Some(request_of(row)?);
+            }
+        }
+        let Some(last) = last else { return Ok(()) };
+        range.to = last.uuid();
+        left = left.saturating_sub(bound);
+        bound = bound.saturating_mul(BOUND_GROWTH);
+        if left == 0 {
+            page.searched_to = Some(time_of(last.uuid()));
+            page.next = Some(last);
+        }
+    }
+    Ok(())
+}
+
 /// The calls of a range. The inner query is served by an index and bounded; other conditions are applied to its rows.
-fn statement(search: &CallsSearch, step: IdRange, row_limit: usize) -> QueryBuilder<Postgres> {
+fn statement(
+    search: &CallsSearch,
+    range: IdRange,
+    bound: i64,
+    row_limit: usize,
+) -> QueryBuilder<Postgres> {
     let filter = &search.filter;
     let mut text = QueryBuilder::new(
         "SELECT s.* FROM (SELECT u.*, row_number() OVER (ORDER BY u.request_id DESC) AS place, (true",
@@ -168,8 +201,8 @@ fn statement(search: &CallsSearch, step: IdRange, row_limit: usize) -> QueryBuil
     }
     text.push(") AS fits FROM (SELECT ").push(COLUMNS);
     text.push(" FROM ledger.usage AS u WHERE u.request_id >= ");
-    text.push_bind(step.from).push(" AND u.request_id < ");
-    text.push_bind(step.to);
+    text.push_bind(range.from).push(" AND u.request_id < ");
+    text.push_bind(range.to);
     if let Some(account) = filter.account {
         text.push(" AND u.account_id = ")
             .push_bind(account.number());
@@ -178,10 +211,10 @@ fn statement(search: &CallsSearch, step: IdRange, row_limit: usize) -> QueryBuil
         text.push(" AND ").push(BELOW_COST);
     }
     text.push(" ORDER BY u.request_id DESC LIMIT ");
-    text.push_bind(MAX_SCANNED_ROWS);
+    text.push_bind(bound);
     // The last row that may be looked at is returned even if it does not fit: it shows how far the scan came.
     text.push(") AS u) AS s WHERE s.fits OR s.place = ");
-    text.push_bind(MAX_SCANNED_ROWS);
+    text.push_bind(bound);
     text.push(" ORDER BY s.place LIMIT ");
     text.push_bind(i64::try_from(row_limit).unwrap_or(i64::MAX));
     text

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use sqlx::Row as _;
+use sqlx::{Connection as _, PgConnection, Row as _};
 use trunkline_db::Role;
 use trunkline_ledger::margins::{
     self, BelowCost, CallsSearch, MarginFilter, MarginGrouping, MarginKey, MarginOrder,
@@ -330,4 +330,48 @@ async fn calls_below_cost_are_counted_listed_and_named_for_the_alarm() {
         margins::one_call(&harness.data, request()).await.unwrap(),
         None
     );
+}
+
+#[tokio::test]
+async fn an_operator_pages_through_sparse_calls_without_a_gap_or_a_repeat() {
+    let harness = TestLedger::new().await;
+    // One call in a hundred is of the model that is looked for; more calls than a page looks at.
+    let calls = "INSERT INTO ledger.usage (request_id, account_id, key_id, node, epoch, model, endpoint, group_name, units,
+             measured, estimated, price_version, paid, trial, cost, attempts, warnings, outcome, opened_at, settled_at)
+         SELECT overlay(app.uuid_v7_floor(app.now())::text PLACING lpad(to_hex(n), 12, '0') FROM 25)::uuid, 5, 1, 'n', 1,
+             CASE WHEN n % 100 = 7 THEN 'rare' ELSE 'common' END, 'chat', 'default', '{}', '{}', false,
+             decode(repeat('07', 32), 'hex'), 100, 0, 50,
+             '[]', '{}', 'complete', app.now(), app.now()
+         FROM generate_series(1, 10300) AS n";
+    let mut superuser = PgConnection::connect(harness.db.superuser_url().reveal())
+        .await
+        .unwrap();
+    sqlx::query(calls).execute(&mut superuser).await.unwrap();
+    for (limit, pages) in [(50, 3), (200, 2)] {
+        let mut search = CallsSearch {
+            filter: MarginFilter {
+                model: Some("rare".to_owned()),
+                ..today(&harness).await
+            },
+            below_cost: false,
+            before: None,
+            limit,
+        };
+        let mut found = Vec::new();
+        let mut read = 0;
+        loop {
+            let page = margins::calls(&harness.data, &search).await.unwrap();
+            read += 1;
+            found.extend(page.calls.iter().map(|call| call.request));
+            search.before = page.next;
+            if page.next.is_none() {
+                break;
+            }
+            // Either the page is full or it says how far it looked.
+            let full = page.calls.len() == usize::try_from(limit).unwrap();
+            assert_ne!(full, page.searched_to.is_some());
+        }
+        assert_eq!((read, found.len()), (pages, 103), "{limit} a page");
+        assert!(found.is_sorted_by(|newer, older| newer.uuid() > older.uuid()));
+    }
 }
