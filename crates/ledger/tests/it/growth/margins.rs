@@ -103,13 +103,13 @@ impl Bench {
         run(&mut self.superuser, rewritten.to_owned()).await;
     }
 
-    /// Buffers of the ledger's tables and indexes, hit or read, so far.
+    /// Buffers of the ledger's tables and indexes, hit or read, so far. A session reports its own once a second unless it
+    /// is told to, and the superuser's has read every call.
     async fn buffers(&mut self) -> i64 {
+        const REPORT: &str = "SELECT pg_stat_force_next_flush()";
+        run(&mut self.superuser, REPORT.to_owned()).await;
         let mut session = self.data.session().await.unwrap();
-        sqlx::raw_sql("SELECT pg_stat_force_next_flush()")
-            .execute(&mut *session)
-            .await
-            .unwrap();
+        sqlx::raw_sql(REPORT).execute(&mut *session).await.unwrap();
         drop(session);
         sqlx::query_scalar(
             "SELECT sum(heap_blks_hit + heap_blks_read + COALESCE(idx_blks_hit + idx_blks_read, 0))::bigint
