@@ -197,6 +197,8 @@ mod videos_advice;
 #[cfg(test)]
 mod videos_cancel;
 #[cfg(test)]
+mod videos_cases;
+#[cfg(test)]
 mod videos_files;
 #[cfg(test)]
 mod videos_form;
