@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use trunkline_db::Database;
 use trunkline_listener::ListeningSocket;
 use trunkline_store::{people, sign_ups};
+use trunkline_types::{misspelt_word, word_instead};
 
 use crate::api;
 use crate::docs;
@@ -104,7 +105,7 @@ impl Console {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<axum::BoxError>,
     {
-        self.middleware.answer(request.map(Body::new), peer).await
+        misspelt(self.middleware.answer(request.map(Body::new), peer).await).await
     }
 
     /// The same with a buffered body, for a shared listener.
@@ -124,4 +125,17 @@ impl Console {
     pub async fn serve(self, listener: impl Into<ListeningSocket>, stop: watch::Receiver<bool>) {
         listener::serve(self, listener.into(), stop).await;
     }
+}
+
+/// What `just conformance-mutate` makes of an answer; in every other build, what it is.
+async fn misspelt(answered: Response<Body>) -> Response<Body> {
+    if misspelt_word().is_none() {
+        return answered;
+    }
+    let (mut head, body) = answered.into_parts();
+    head.headers.remove(http::header::CONTENT_LENGTH);
+    let body = axum::body::to_bytes(body, usize::MAX).await;
+    let body = body.unwrap_or_default();
+    let body = word_instead(&body).map_or(body, Bytes::from);
+    Response::from_parts(head, Body::from(body))
 }

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use trunkline_listener::{ListenerSettings, Peer, Service};
 use trunkline_store::Network;
-use trunkline_types::{RequestId, word_instead};
+use trunkline_types::{RequestId, misspelt_word, word_instead};
 use trunkline_wire::Format;
 
 use self::tls::Tls;
@@ -231,7 +231,8 @@ impl Shared {
     }
 
     /// One request: an id, an answer, and a context that ends with one line in the access log.
-    async fn respond(&self, request: Request<Incoming>, peer: Peer) -> Response {
+    async fn respond(&self, mut request: Request<Incoming>, peer: Peer) -> Response {
+        rename_headers(request.headers_mut());
         let watch = PeerWatch::new(peer.socket);
         let peer = peer.address.ip();
         let guest = self.guest.as_ref();
@@ -249,20 +250,20 @@ impl Shared {
         } else {
             handler.handle(&context, request).await
         };
-        let answered = answered.map(misspelt);
         let mut answered = with_ids(answered, context.id);
         if is_cross_origin {
             share(answered.headers_mut());
         }
         context.show_limits(&mut answered, format);
         context.answered(&answered);
-        counted(&context, answered)
+        counted(&context, misspelt(answered))
     }
 }
 
-/// What `just conformance-mutate` makes of a whole answer; in every other build, what it is.
-fn misspelt(body: ResponseBody) -> ResponseBody {
-    match body {
+/// What `just conformance-mutate` makes of an answer's headers and its body in memory; in every other build, what it is.
+fn misspelt(mut answered: Response) -> Response {
+    rename_headers(answered.headers_mut());
+    answered.map(|body| match body {
         ResponseBody::Whole(Some(bytes)) => {
             ResponseBody::Whole(Some(word_instead(&bytes).map_or(bytes, Bytes::from)))
         }
@@ -270,6 +271,18 @@ fn misspelt(body: ResponseBody) -> ResponseBody {
         | ResponseBody::Pieces(_)
         | ResponseBody::File(_)
         | ResponseBody::Acked(_)) => other,
+    })
+}
+
+/// Nothing, but for `just conformance-mutate`.
+fn rename_headers(headers: &mut http::HeaderMap) {
+    let Some((name, other)) = misspelt_word() else {
+        return;
+    };
+    if let Some(value) = headers.remove(name)
+        && let Ok(other) = HeaderName::from_bytes(other.as_bytes())
+    {
+        headers.insert(other, value);
     }
 }
 

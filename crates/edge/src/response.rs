@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use trunkline_catalog::{Entry, FieldNote, FieldReport};
-use trunkline_types::{Defect, Money, RequestId};
+use trunkline_types::{Defect, Money, RequestId, word_instead};
 use trunkline_wire::{Format, error_body};
 
 use crate::error::{ApiError, ErrorCode};
@@ -125,7 +125,7 @@ impl AckedChunk {
     /// The bytes, if their sender still waits: what it has refunded must not arrive.
     fn take(self) -> Result<Bytes, BrokenOff> {
         match self.taken.send(()) {
-            Ok(()) => Ok(self.bytes),
+            Ok(()) => Ok(word_instead(&self.bytes).map_or(self.bytes, Bytes::from)),
             Err(()) => Err(BrokenOff),
         }
     }
@@ -158,7 +158,11 @@ impl Body for ResponseBody {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Self::Pieces(pieces) => {
                 let piece = pieces.poll_recv(context);
-                piece.map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+                piece.map(|piece| {
+                    let bytes = piece?;
+                    let bytes = word_instead(&bytes).map_or(bytes, Bytes::from);
+                    Some(Ok(Frame::data(bytes)))
+                })
             }
             Self::File(pieces) => match std::task::ready!(pieces.poll_recv(context)) {
                 Some(FilePiece::Bytes(bytes)) => Poll::Ready(Some(Ok(Frame::data(bytes)))),

@@ -8,6 +8,7 @@ use http::{HeaderMap, Request};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use trunkline_edge::settings::AcceptSettings;
+use trunkline_types::word_instead;
 
 use crate::caller::Caller;
 use crate::error::{ApiError, ErrorCode};
@@ -143,7 +144,10 @@ pub(crate) async fn read(body: Incoming, settings: &AcceptSettings) -> Result<By
             ErrorCode::Invalid("invalid_request"),
             "the request body ended early",
         )),
-        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Ok(body)) => {
+            let body = body.to_bytes();
+            Ok(word_instead(&body).map_or(body, Bytes::from))
+        }
     }
 }
 

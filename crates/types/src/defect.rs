@@ -106,7 +106,13 @@ mod chosen {
         None
     }
 
-    /// A body with one word replaced by another.
+    /// The word that is replaced on the wire, and what stands instead.
+    #[must_use]
+    pub const fn misspelt_word() -> Option<(&'static str, &'static str)> {
+        None
+    }
+
+    /// A body with the misspelt word, if it has the word.
     #[must_use]
     pub const fn word_instead(_body: &[u8]) -> Option<Vec<u8>> {
         None
@@ -124,7 +130,7 @@ mod chosen {
     const NAMED_BY: &str = "TRUNKLINE_DEFECT";
     /// A folder with broken files under their paths in the repository.
     const FILES_IN: &str = "TRUNKLINE_DEFECT_FILES";
-    /// A word of answers, a line end, and what stands instead.
+    /// A word of bodies and headers, a line end, and what stands instead.
     const WORD: &str = "TRUNKLINE_DEFECT_WORD";
 
     static DEFECT: OnceLock<Option<Defect>> = OnceLock::new();
@@ -150,18 +156,25 @@ mod chosen {
         std::fs::read_to_string(folder.as_ref()?.join(path)).ok()
     }
 
-    /// A body with one word replaced by another.
+    /// The word that is replaced on the wire, and what stands instead.
     #[must_use]
-    pub fn word_instead(body: &[u8]) -> Option<Vec<u8>> {
+    pub fn misspelt_word() -> Option<(&'static str, &'static str)> {
         let words = WORDS.get_or_init(|| {
             let words = text(WORD)?;
             let (word, other) = words.split_once('\n')?;
             Some((word.to_owned(), other.to_owned()))
         });
         let (word, other) = words.as_ref()?;
+        Some((word, other))
+    }
+
+    /// A body with the misspelt word, if it has the word.
+    #[must_use]
+    pub fn word_instead(body: &[u8]) -> Option<Vec<u8>> {
+        let (word, other) = misspelt_word()?;
         let body = std::str::from_utf8(body).ok()?;
-        body.contains(word.as_str())
-            .then(|| body.replace(word.as_str(), other).into_bytes())
+        body.contains(word)
+            .then(|| body.replace(word, other).into_bytes())
     }
 
     #[expect(
@@ -187,7 +200,7 @@ mod chosen {
     }
 }
 
-pub use chosen::{file_instead, word_instead};
+pub use chosen::{file_instead, misspelt_word, word_instead};
 
 #[cfg(test)]
 mod tests {

@@ -31,7 +31,7 @@ mod units;
 mod usage;
 
 pub use closed_enum::UnknownName;
-pub use defect::{Defect, file_instead, word_instead};
+pub use defect::{Defect, file_instead, misspelt_word, word_instead};
 pub use endpoint_type::EndpointType;
 pub use face::{BillingUnit, Face, Side};
 pub use ids::{AccountId, IdError, KeyId, NodeId, RANDOM_BYTES, RequestId, uuid_v7};

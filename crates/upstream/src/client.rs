@@ -14,9 +14,11 @@ use std::error::Error as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Uri};
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use tokio::time::Instant;
+use trunkline_types::word_instead;
 
 pub use body::{BodyError, IdleDeadline, UpstreamResponse};
 pub use payload::Payload;
@@ -182,7 +184,7 @@ pub(crate) fn tls(extra: &Roots) -> Result<rustls::ClientConfig, ClientError> {
 }
 
 fn request_of(call: Outgoing<'_>) -> Result<Request<Payload>, SendError> {
-    let mut request = Request::new(call.body);
+    let mut request = Request::new(misspelt(call.body));
     *request.method_mut() = call.method;
     *request.uri_mut() = call.uri;
     *request.headers_mut() = call.headers;
@@ -190,6 +192,14 @@ fn request_of(call: Outgoing<'_>) -> Result<Request<Payload>, SendError> {
         return Err(SendError::NotSent("the address has no host".to_owned()));
     }
     Ok(request)
+}
+
+/// What `just conformance-mutate` makes of a request; in every other build, what it is.
+fn misspelt(body: Payload) -> Payload {
+    match body {
+        Payload::Whole(bytes) => Payload::Whole(word_instead(&bytes).map_or(bytes, Bytes::from)),
+        other @ Payload::Pieces { .. } => other,
+    }
 }
 
 fn was_taken(taken: &CaptureConnection) -> bool {

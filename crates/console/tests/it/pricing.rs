@@ -20,7 +20,8 @@ async fn with_key(test_console: &TestConsole, key: &str) -> Response {
     test_console.ask(request).await
 }
 
-// covers: G-2.6-01, G-2.6-02, G-2.6-03, G-1-21, D-4-14
+// covers: G-2.6-01, G-2.6-02, G-2.6-03, G-2.6-06, G-2.6-17, G-9-04, G-1-21
+// covers: D-4-14
 #[tokio::test]
 async fn the_public_catalog_has_automatic_groups_and_records_and_needs_no_key() {
     let test_console = TestConsole::new().await;
@@ -82,6 +83,7 @@ async fn the_public_catalog_has_automatic_groups_and_records_and_needs_no_key() 
         );
     }
     assert_eq!(painter["pricing_version"], chat["pricing_version"]);
+    assert_eq!(chat["pricing_version"].as_str().unwrap().len(), 64);
 }
 
 // covers: D-2-33

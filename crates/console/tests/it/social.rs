@@ -49,7 +49,8 @@ fn prices_and_states(got: &Response) -> Vec<(Value, String)> {
     cells(got).iter().map(of).collect()
 }
 
-// covers: S-2.2-01, S-4.1-04, S-4.1-05, S-5-05
+// covers: S-2.2-01, S-2.2-02, S-2.2-03, S-2.2-04, S-2.2-05, S-2.2-06, S-2.2-07, S-2.2-08, S-2.2-09, S-2.2-10
+// covers: S-2.2-11, S-2.2-12, S-2.2-13, S-2.2-15, S-2.2-16, S-2.2-17, S-2.2-18, S-4.1-04, S-4.1-05, S-5-05
 #[tokio::test]
 async fn the_catalog_is_an_object_of_cells_with_every_field_and_needs_no_key() {
     let test_console = TestConsole::new().await;

@@ -56,6 +56,7 @@ async fn the_largest_page_knows_whether_there_is_another() {
     assert_eq!((slugs(&rest), &rest["next"]), (vec!["w-100"], &Value::Null));
 }
 
+// covers: G-9-03
 #[tokio::test]
 async fn one_workflow_is_shown_as_it_was_written_with_what_follows_from_it() {
     let test_console = TestConsole::new().await;

@@ -175,6 +175,13 @@ async fn the_maximum_that_a_402_names_counts_every_choice() {
 async fn records_of_the_starter_catalog_that_write_no_answers_take_no_conversation() {
     let (harness, names) = starter_gateway(false).await;
     assert!(names.len() > 10, "{names:?}");
+    for name in [
+        "text-embedding-3-small",
+        "rerank-v3.5",
+        "omni-moderation-latest",
+    ] {
+        assert!(names.iter().any(|one| one == name), "{name}");
+    }
     for name in &names {
         for path in CHAT_PATHS {
             let mut body = hello(name);

@@ -59,7 +59,7 @@ async fn the_body_is_the_audio_and_its_type_follows_the_format() {
     harness.audit().await;
 }
 
-// covers: G-4.4-03, G-4.4-04
+// covers: G-4.4-03, G-4.4-04, D-2-11, D-2-12
 #[tokio::test]
 async fn each_character_is_one_billed_token_punctuation_and_spaces_too() {
     let harness = TestGateway::generation().await;
