@@ -11,7 +11,7 @@ use trunkline_ledger::{Outcome, Refund, RefundKind};
 use trunkline_types::{AccountId, RequestId};
 
 use crate::error::ApiError;
-use crate::operation::{Execution, Settled};
+use crate::operation::{Answer, Execution, Settled};
 use crate::request_context::{RequestContext, Tokens};
 use crate::response::{AckedBody, AckedChunk, Responder, Response, ResponseBody};
 use crate::services::Services;
@@ -29,18 +29,22 @@ pub(crate) async fn deliver<E: Execution>(
     services: &Services,
     context: &RequestContext,
     execution: E,
-    relayed: E::Relayed,
+    answer: Answer<E::Relayed>,
     settled: Result<Settled, ApiError>,
-    outcome: Outcome,
     tokens: Tokens,
 ) {
+    let outcome = settled
+        .as_ref()
+        .map_or(Outcome::DatabaseAway, |_| answer.outcome);
     let charged = settled.as_ref().ok().map(|settled| settled.charged);
     let is_acked = execution.is_acked();
     if !is_acked {
         context.complete(outcome, charged, tokens);
     }
     let (request, account) = (execution.call().id, execution.call().caller.account.id);
-    let delivered = execution.deliver(services, context, relayed, settled).await;
+    let delivered = execution
+        .deliver(services, context, answer.relayed, settled)
+        .await;
     context.step(Step::Deliver);
     if is_acked && delivered {
         context.complete(outcome, charged, tokens);

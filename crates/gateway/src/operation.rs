@@ -297,9 +297,16 @@ pub(crate) struct HoldPolicy {
     pub(crate) capacity: Option<CapacityClaim>,
 }
 
+/// What was relayed, the channel that it came from, and how it ended.
+pub(crate) struct Answer<T> {
+    pub(crate) relayed: T,
+    pub(crate) channel: Arc<Channel>,
+    pub(crate) outcome: Outcome,
+}
+
 pub(crate) enum RelayEnd<T> {
     /// There is something to charge.
-    Charge(T, Arc<Channel>, Outcome),
+    Charge(Answer<T>),
     /// The upstream failed, or we did: nothing is charged, and the client is told.
     Failed(T, Exhausted),
     /// The client has gone before anything was charged for.
@@ -340,6 +347,18 @@ impl Metered {
             estimated: false,
             tokens,
         }
+    }
+}
+
+// === impl RelayEnd ===
+
+impl<T> RelayEnd<T> {
+    pub(crate) const fn charge(relayed: T, channel: Arc<Channel>, outcome: Outcome) -> Self {
+        Self::Charge(Answer {
+            relayed,
+            channel,
+            outcome,
+        })
     }
 }
 

@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use http::{HeaderMap, Request};
 use hyper::body::Incoming;
-use trunkline_ledger::Outcome;
 
 use crate::caller::Caller;
-use crate::channels::Channel;
 use crate::delivery::deliver;
 use crate::detach::{detach, respond};
 use crate::error::{ApiError, ErrorCode};
@@ -16,7 +14,7 @@ use crate::failover::{self, AttemptLog, Exhausted};
 use crate::headers::max_cost;
 use crate::idempotency::key::idempotency_key;
 use crate::in_flight::InFlightPermit;
-use crate::operation::{Accepted, Execution, Operation, PricedOperation, Received, RelayEnd};
+use crate::operation::{Accepted, Answer, Execution, Operation, PricedOperation, RelayEnd};
 use crate::priced_call::Pricing;
 use crate::request_context::RequestContext;
 use crate::reservation::Reservation;
@@ -27,16 +25,12 @@ use crate::step::Step;
 use crate::{ask_guardrail, model_alias, model_rules, rate_limit};
 
 /// Accepts a request and executes it.
-pub(crate) async fn handle<O>(
+pub(crate) async fn handle<O: Operation<Priced: Execution>>(
     services: &Arc<Services>,
     context: &Arc<RequestContext>,
     route: O::Route,
     request: Request<Incoming>,
-) -> Result<Response, ApiError>
-where
-    O: Operation,
-    O::Priced: Execution,
-{
+) -> Result<Response, ApiError> {
     let accepted = accept::<O>(services, context, route, request).await?;
     let (execution, permit) = price_and_admit(services, context, accepted).await?;
     start(services, context, execution, permit).await
@@ -66,27 +60,22 @@ pub(crate) async fn accept<O: Operation>(
     // The key comes first: a stranger makes us read nothing.
     let caller = O::authenticate(services, context, &route, &request)?;
     // A place in flight is taken before the body's first byte: what is in memory is what is bounded.
-    let Received {
-        headers,
-        body,
-        mut permit,
-    } = O::receive(services, &caller, &route, request).await?;
+    let mut received = O::receive(services, &caller, &route, request).await?;
     context.step(Step::Permit);
-    let length = O::body_bytes(&body);
-    permit.shrink_to(length);
+    let length = O::body_bytes(&received.body);
+    received.permit.shrink_to(length);
     context.body_read(length);
     context.step(Step::Body);
     // A duplicate is known by its bytes, before anything of them is understood.
-    let fingerprint = O::fingerprint(context, &route, &body);
-    let policy = O::IDEMPOTENCY;
-    let idempotency =
-        idempotency_key(services, policy, context, &caller, &headers, fingerprint).await;
+    let fingerprint = O::fingerprint(context, &route, &received.body);
+    let (policy, headers) = (O::IDEMPOTENCY, received.headers);
+    let known = idempotency_key(services, policy, context, &caller, &headers, fingerprint).await;
     context.step(Step::Idempotency);
-    let idempotency = match idempotency {
+    let idempotency = match known {
         Err(error) if !matches!(error.kind, ErrorCode::SameCall(_)) => return Err(error),
         new_or_replay @ (Ok(_) | Err(_)) => new_or_replay,
     };
-    let operation = O::parse(route, body)?;
+    let operation = O::parse(route, received.body)?;
     context.step(Step::Parse);
     if idempotency.is_err() {
         model_alias::check_replay(services, &caller, operation.model())?;
@@ -97,7 +86,7 @@ pub(crate) async fn accept<O: Operation>(
         headers,
         operation,
         idempotency,
-        permit,
+        permit: received.permit,
     })
 }
 
@@ -162,17 +151,14 @@ pub(crate) async fn admit<P: PricedOperation>(
 
 /// One of many executions of a connection that was accepted, in a context of its own: everything from the alias on.
 /// The responder gets the error of one that does not begin.
-pub(crate) async fn execute<O>(
+pub(crate) async fn execute<O: Operation<Priced: Execution>>(
     services: Arc<Services>,
     context: Arc<RequestContext>,
     caller: Caller,
     headers: &HeaderMap,
     operation: O,
     responder: Responder,
-) where
-    O: Operation,
-    O::Priced: Execution,
-{
+) {
     let admitted = async {
         let priced = price(&services, &context, caller, headers, operation).await?;
         admit(&services, &context, headers, &priced).await?;
@@ -222,16 +208,8 @@ pub(crate) async fn run<E: Execution>(
     context.step(Step::Failover);
     let relayed = execution.relay(services, context, &mut reservation, served, responder);
     match relayed.await {
-        RelayEnd::Charge(relayed, channel, outcome) => {
-            let charged = charge(
-                services,
-                context,
-                execution,
-                reservation,
-                relayed,
-                channel,
-                outcome,
-            );
+        RelayEnd::Charge(answer) => {
+            let charged = charge(services, context, execution, reservation, answer);
             Box::pin(charged).await;
         }
         RelayEnd::Failed(relayed, why) => {
@@ -248,31 +226,25 @@ async fn charge<E: Execution>(
     context: &Arc<RequestContext>,
     mut execution: E,
     reservation: Reservation,
-    mut relayed: E::Relayed,
-    channel: Arc<Channel>,
-    outcome: Outcome,
+    mut answer: Answer<E::Relayed>,
 ) {
     context.step(Step::Relay);
-    let answer = ask_guardrail::excerpt_of(services, &execution, &relayed);
-    let checked = ask_guardrail::check_answer(services, execution.call(), answer).await;
-    let meter = |()| execution.meter(&mut relayed, outcome);
+    let excerpt = ask_guardrail::excerpt_of(services, &execution, &answer.relayed);
+    let checked = ask_guardrail::check_answer(services, execution.call(), excerpt).await;
+    let meter = |()| execution.meter(&mut answer.relayed, answer.outcome);
     let metered = match checked.and_then(meter) {
         Ok(metered) => metered,
         Err(error) => {
-            let why = Exhausted::from(error);
+            let (relayed, why) = (answer.relayed, Exhausted::from(error));
             return fail(services, context, execution, reservation, relayed, why).await;
         }
     };
     context.step(Step::Meter);
     let tokens = metered.tokens;
-    let charge = Charge::new(&mut relayed, &channel, metered, outcome);
+    let charge = Charge::new(&mut answer, metered);
     let settled = settle(services, context, &mut execution, reservation, charge).await;
     context.step(Step::Settle);
     context.release_permits(tokens);
-    let outcome = settled.as_ref().map_or(Outcome::DatabaseAway, |_| outcome);
-    deliver(
-        services, context, execution, relayed, settled, outcome, tokens,
-    )
-    .await;
+    deliver(services, context, execution, answer, settled, tokens).await;
     context.step(Step::Record);
 }

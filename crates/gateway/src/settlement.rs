@@ -11,7 +11,7 @@ use crate::charge::ChargeLimits;
 use crate::error::ApiError;
 use crate::failover::Exhausted;
 use crate::idempotency;
-use crate::operation::{Execution, Metered, Settled};
+use crate::operation::{Answer, Execution, Metered, Settled};
 use crate::priced_call::Measured;
 use crate::request_context::{RequestContext, Tokens};
 use crate::reservation::{NotHeld, Reservation};
@@ -26,17 +26,12 @@ pub(crate) struct Charge<'a, T> {
 }
 
 impl<'a, T> Charge<'a, T> {
-    pub(crate) const fn new(
-        relayed: &'a mut T,
-        channel: &'a Channel,
-        metered: Metered,
-        outcome: Outcome,
-    ) -> Self {
+    pub(crate) fn new(answer: &'a mut Answer<T>, metered: Metered) -> Self {
         Self {
-            relayed,
-            channel,
+            relayed: &mut answer.relayed,
+            channel: &answer.channel,
             metered,
-            outcome,
+            outcome: answer.outcome,
         }
     }
 }

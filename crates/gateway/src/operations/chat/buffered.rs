@@ -127,7 +127,7 @@ impl Answering<'_> {
             response: None,
         };
         let relayed = ChatRelayed::Buffered(Box::new(buffered));
-        RelayEnd::Charge(relayed, channel, outcome)
+        RelayEnd::charge(relayed, channel, outcome)
     }
 
     /// A good status, and no answer behind it.

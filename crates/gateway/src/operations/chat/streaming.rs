@@ -220,7 +220,7 @@ impl Answering<'_> {
         };
         self.upstream.channel.health.record_success();
         let channel = Arc::clone(&self.upstream.channel);
-        RelayEnd::Charge(relayed, channel, outcome)
+        RelayEnd::charge(relayed, channel, outcome)
     }
 
     /// The outcome that an end is charged with, or why it is not charged.

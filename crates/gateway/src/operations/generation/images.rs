@@ -300,7 +300,7 @@ impl Execution for ImagesExecution {
                     responder,
                     made: Some(made),
                 };
-                RelayEnd::Charge(whole, served.channel, Outcome::Complete)
+                RelayEnd::charge(whole, served.channel, Outcome::Complete)
             }
             Err(exhausted) => RelayEnd::Failed(Whole::nothing(responder), exhausted),
         }

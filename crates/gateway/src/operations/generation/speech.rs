@@ -359,7 +359,7 @@ impl Execution for SpeechExecution {
             }
         };
         served.channel.health.record_success();
-        RelayEnd::Charge(relayed, served.channel, outcome)
+        RelayEnd::charge(relayed, served.channel, outcome)
     }
 
     /// Sound that its client has heard; the guardrail saw the text.

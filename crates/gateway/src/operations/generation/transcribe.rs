@@ -260,7 +260,7 @@ impl Execution for TranscriptionExecution {
                 body: served.answer.body,
             }),
         };
-        RelayEnd::Charge(whole, served.channel, Outcome::Complete)
+        RelayEnd::charge(whole, served.channel, Outcome::Complete)
     }
 
     fn answer_excerpt<'a>(&'a self, relayed: &'a Whole) -> AnswerExcerpt<'a> {

@@ -352,7 +352,7 @@ impl Execution for TurnExecution {
             let relayed = TurnRelayed { end };
             if relayed.end.used.is_some() {
                 served.channel.health.record_success();
-                return RelayEnd::Charge(relayed, served.channel, outcome);
+                return RelayEnd::charge(relayed, served.channel, outcome);
             }
             if outcome == Outcome::UpstreamFailed {
                 self.priced.failed_at(services, &served.channel);

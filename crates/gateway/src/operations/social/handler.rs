@@ -111,7 +111,7 @@ impl Execution for SocialExecution {
             responder,
             found: served.answer,
         };
-        RelayEnd::Charge(relayed, served.channel, Outcome::Complete)
+        RelayEnd::charge(relayed, served.channel, Outcome::Complete)
     }
 
     fn answer_excerpt<'a>(&'a self, relayed: &'a SocialRelayed) -> AnswerExcerpt<'a> {
