@@ -23,6 +23,7 @@ use crate::failover::{
     Exhausted, Served, Tally, To,
 };
 use crate::form::invalid;
+use crate::guardrail::AnswerExcerpt;
 use crate::idempotency::{Fingerprint, StoredResponse};
 use crate::operation::{
     Execution, HoldPolicy, Metered, Operation, PricedOperation, Received, RelayEnd, Settled,
@@ -253,7 +254,11 @@ impl Execution for EchoExecution {
             responder,
             made: Some(made),
         };
-        RelayEnd::Charge(whole, served.channel, Outcome::Complete)
+        RelayEnd::charge(whole, served.channel, Outcome::Complete)
+    }
+
+    fn answer_excerpt<'a>(&'a self, relayed: &'a Whole) -> AnswerExcerpt<'a> {
+        relayed.excerpt()
     }
 
     fn meter(&mut self, _relayed: &mut Whole, _outcome: Outcome) -> Result<Metered, ApiError> {
