@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http::{Method, Request, Uri};
+use http::{Method, Request};
 use hyper::body::Incoming;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -42,7 +42,8 @@ pub struct RequestContext {
     /// A look at the connection that the answer goes to.
     pub watch: PeerWatch,
     method: Method,
-    uri: Uri,
+    /// A copy: what it was read from is a buffer of its connection.
+    path: Arc<str>,
     began: Instant,
     began_at: Timestamp,
     out_bytes: AtomicU64,
@@ -94,7 +95,7 @@ impl RequestContext {
             address,
             watch,
             method: request.method().clone(),
-            uri: request.uri().clone(),
+            path: Arc::from(request.uri().path()),
             began: Instant::now(),
             began_at: edge.now(),
             out_bytes: AtomicU64::new(0),
@@ -129,7 +130,7 @@ impl RequestContext {
             address: self.address,
             watch: self.watch.clone(),
             method: self.method.clone(),
-            uri: self.uri.clone(),
+            path: Arc::clone(&self.path),
             began: Instant::now(),
             began_at: self.edge.now(),
             out_bytes: AtomicU64::new(0),
@@ -139,7 +140,7 @@ impl RequestContext {
 
     /// The path that was called.
     pub fn path(&self) -> &str {
-        self.uri.path()
+        &self.path
     }
 
     pub fn is_traced(&self) -> bool {
@@ -373,7 +374,7 @@ impl RequestContext {
             {
                 request.id = %self.id,
                 http.method = %self.method,
-                http.path = path_of(&self.uri),
+                http.path = logged(&self.path),
                 http.status = facts.status,
                 client.address = %self.address.to_canonical(),
                 account.id = caller.map(|caller| caller.account.id.number()),
@@ -465,9 +466,8 @@ const fn is_failure(outcome: Outcome) -> bool {
     }
 }
 
-/// The path without its query. A key that a client put into it is not logged.
-fn path_of(uri: &Uri) -> String {
-    let path = uri.path();
+/// A path as far as it is logged. A key that a client put into it is not.
+fn logged(path: &str) -> String {
     if path.contains(KEY_MARK) {
         return "[hidden]".to_owned();
     }
@@ -485,7 +485,7 @@ mod tests {
     #[test]
     fn a_key_in_an_address_is_in_no_path_of_the_log() {
         let key = "sk-tl-00aaaaaaaa";
-        let written = |text: String| path_of(&text.parse().unwrap());
+        let written = |text: String| logged(text.parse::<http::Uri>().unwrap().path());
         assert_eq!(written(format!("/v1/models?key={key}")), "/v1/models");
         assert_eq!(written(format!("/{key}/v1/models")), "[hidden]");
         let long = written(format!("/{}", "x".repeat(9_000)));

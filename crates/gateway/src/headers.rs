@@ -1,6 +1,6 @@
 //! What a caller's headers say, beside its key.
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use trunkline_types::Money;
 use trunkline_wire::Format;
 
@@ -21,6 +21,17 @@ pub(crate) fn forwarded(format: Format, headers: &HeaderMap) -> HeaderMap {
         }
     }
     kept
+}
+
+/// The same headers in memory of their own. As they came they are parts of the buffer that they were read into, and
+/// keep all of it for as long as a connection keeps them.
+pub(crate) fn detached(headers: &HeaderMap) -> HeaderMap {
+    let copies = headers.iter().filter_map(|(name, value)| {
+        let mut copy = HeaderValue::from_bytes(value.as_bytes()).ok()?;
+        copy.set_sensitive(value.is_sensitive());
+        Some((name.clone(), copy))
+    });
+    copies.collect()
 }
 
 /// The header of the caller's own limit for a call.

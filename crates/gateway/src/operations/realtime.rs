@@ -83,7 +83,7 @@ pub(crate) async fn open(paid: PaidRequest<'_>) -> Result<Response, ApiError> {
             } = accepted;
             let (owned, context) = (Arc::clone(services), Arc::clone(context));
             let run = move |responder| {
-                let turns = turns::Turns::new(owned, context, caller, headers);
+                let turns = turns::Turns::new(owned, context, caller, &headers);
                 connection::run(turns, operation, client, responder)
             };
             detach(services, permit, run).await

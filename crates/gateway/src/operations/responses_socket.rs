@@ -18,6 +18,7 @@ use crate::caller::Caller;
 use crate::detach::detach;
 use crate::endpoint::RESPONSES;
 use crate::error::{ApiError, ErrorCode};
+use crate::headers::detached;
 use crate::in_flight::BufferPermit;
 use crate::paid_route::PaidRequest;
 use crate::request_context::RequestContext;
@@ -66,7 +67,7 @@ pub(crate) async fn open(paid: PaidRequest<'_>) -> Result<Response, ApiError> {
         services: Arc::clone(services),
         context: Arc::clone(context),
         caller,
-        headers,
+        headers: detached(&headers),
         kept: Mutex::default(),
     };
     let run = move |responder| async move {

@@ -102,7 +102,8 @@ impl Begun {
 pub(super) enum Command {
     /// The hold must cover this, and some input ahead of it; the answer is what it covers.
     Cover(TokenBound, oneshot::Sender<Result<TokenBound, ApiError>>),
-    End(TurnEnd),
+    /// In a box: a channel has capacity for many commands of the largest size.
+    End(Box<TurnEnd>),
 }
 
 /// How a turn ended.
@@ -342,7 +343,7 @@ impl Execution for TurnExecution {
                     drop(answer.send(self.cover(services, reservation, needed).await));
                     continue;
                 }
-                Some(Command::End(end)) => end,
+                Some(Command::End(end)) => *end,
             };
             context.upstream_ended();
             for note in end.report.notes() {

@@ -16,6 +16,7 @@ use super::turn::{Begun, Command, OpenChannel, TurnEnd, TurnLink};
 use crate::caller::Caller;
 use crate::detach::beside;
 use crate::error::{ApiError, ErrorCode};
+use crate::headers::detached;
 use crate::pipeline::execute;
 use crate::request_context::RequestContext;
 use crate::services::Services;
@@ -115,13 +116,13 @@ impl Turns {
         services: Arc<Services>,
         context: Arc<RequestContext>,
         caller: Caller,
-        headers: HeaderMap,
+        headers: &HeaderMap,
     ) -> Self {
         Self {
             services,
             context,
             caller,
-            headers: Arc::new(headers),
+            headers: Arc::new(detached(headers)),
         }
     }
 
@@ -201,7 +202,7 @@ impl Turn {
             done,
         };
         // A turn takes one command at a time, so that there is capacity for this one.
-        if self.commands.try_send(Command::End(end)).is_err() {
+        if self.commands.try_send(Command::End(Box::new(end))).is_err() {
             tracing::error!(request.id = %self.id, "realtime: the end of a turn was not taken");
         }
         settled
