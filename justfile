@@ -73,9 +73,10 @@ build:
 deny:
     cargo deny --workspace check --hide-inclusion-graph bans licenses sources
 
-# Module docs, sizes, edges between crates, words that must not be committed.
+# Module docs, sizes, edges between crates, words that must not be committed; and that the fuzzer's lock file follows the crates.
 tidy:
     cargo run --quiet --locked -p xtask -- tidy
+    cargo metadata --quiet --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 
 # Words that are not ours, counted by word and crate (`just words --places`: every place). The list is in tidy.toml.
 words form="--words":

@@ -16,6 +16,8 @@ pub(crate) enum DecimalError {
 
 /// Longest decimal text that is parsed; more digits cannot be a legal amount.
 const MAX_DECIMAL_CHARACTERS: usize = 40;
+/// The longest amount has a sign, 19 digits and a point.
+const AMOUNT_CHARACTERS: usize = 24;
 
 /// Reads `-12.34` as an integer of 10^-`places` units.
 pub(crate) fn parse_scaled(text: &str, places: u32) -> Result<i64, DecimalError> {
@@ -57,19 +59,38 @@ pub(crate) fn parse_scaled(text: &str, places: u32) -> Result<i64, DecimalError>
         .ok_or(DecimalError::TooLarge)
 }
 
-/// Writes an integer of 10^-`places` units as a decimal without trailing zeros.
+/// Writes an integer of 10^-`places` units as a decimal without trailing zeros. Digit by digit from the last one, since
+/// every call writes amounts.
 pub(crate) fn format_scaled(value: i64, places: usize) -> String {
-    let sign = if value < 0 { "-" } else { "" };
-    let digits = format!(
-        "{:0>width$}",
-        value.unsigned_abs(),
-        width = places.saturating_add(1)
-    );
-    let (whole, fraction) = digits.split_at(digits.len().saturating_sub(places));
-    match fraction.trim_end_matches('0') {
-        "" => format!("{sign}{whole}"),
-        fraction => format!("{sign}{whole}.{fraction}"),
+    let mut reversed = Vec::with_capacity(AMOUNT_CHARACTERS);
+    let mut rest = value.unsigned_abs();
+    for _ in 0..places {
+        let digit = last_digit(rest);
+        rest = rest.div_euclid(10);
+        if digit != b'0' || !reversed.is_empty() {
+            reversed.push(digit);
+        }
     }
+    if !reversed.is_empty() {
+        reversed.push(b'.');
+    }
+    loop {
+        reversed.push(last_digit(rest));
+        rest = rest.div_euclid(10);
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        reversed.push(b'-');
+    }
+    reversed.reverse();
+    String::from_utf8(reversed).unwrap_or_default()
+}
+
+fn last_digit(number: u64) -> u8 {
+    let digit = u8::try_from(number.rem_euclid(10)).unwrap_or(0);
+    digit.saturating_add(b'0')
 }
 
 fn push_digit(value: i128, digit: u8) -> Result<i128, DecimalError> {
@@ -116,6 +137,8 @@ mod tests {
         assert_eq!(format_scaled(-1, 9), "-0.000000001");
         assert_eq!(format_scaled(0, 9), "0");
         assert_eq!(format_scaled(100, 2), "1");
+        assert_eq!(format_scaled(-1_005, 2), "-10.05");
+        assert_eq!(format_scaled(7, 0), "7");
         assert_eq!(format_scaled(i64::MIN, 9), "-9223372036.854775808");
     }
 }

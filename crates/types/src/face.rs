@@ -91,6 +91,23 @@ impl Face {
         }
     }
 
+    /// Its place in [`Face::ALL`].
+    pub(crate) const fn place(self) -> usize {
+        match self {
+            Self::Input => 0,
+            Self::Output => 1,
+            Self::CacheRead => 2,
+            Self::CacheWrite => 3,
+            Self::CacheWrite1h => 4,
+            Self::ImageInput => 5,
+            Self::ImageOutput => 6,
+            Self::AudioInput => 7,
+            Self::AudioOutput => 8,
+            Self::PerCall => 9,
+            Self::VideoSecond => 10,
+        }
+    }
+
     /// The face whose price applies when a price list does not price this one.
     ///
     /// A list need not repeat the input price for every kind of input; a face without a fallback must be priced, so
@@ -196,6 +213,9 @@ mod tests {
                 "video_second",
             ]
         );
+        for (place, face) in Face::ALL.into_iter().enumerate() {
+            assert_eq!(face.place(), place);
+        }
         for name in names {
             let face: Face = serde_json::from_str(&format!("{name:?}")).unwrap();
             assert_eq!(serde_json::to_string(&face).unwrap(), format!("{name:?}"));

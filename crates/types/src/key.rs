@@ -18,6 +18,28 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 const SECRET_BYTES: usize = 32;
 const SECRET_CHARACTERS: usize = 43;
 const CHECKSUM_CHARACTERS: usize = 6;
+/// What is taken off a character for its place in the alphabet: capitals stand from 10 on, small ones from 36 on.
+const UPPER_FROM: u8 = b'A' - 10;
+const LOWER_FROM: u8 = b'a' - 36;
+/// What the lowest four bits of the register come to, by the polynomial 0xEDB88320.
+const CRC_OF_FOUR_BITS: [u32; 16] = [
+    0x0000_0000,
+    0x1DB7_1064,
+    0x3B6E_20C8,
+    0x26D9_30AC,
+    0x76DC_4190,
+    0x6B6B_51F4,
+    0x4DB2_6158,
+    0x5005_713C,
+    0xEDB8_8320,
+    0xF00F_9344,
+    0xD6D6_A3E8,
+    0xCB61_B38C,
+    0x9B64_C2B0,
+    0x86D3_D2D4,
+    0xA00A_E278,
+    0xBDBD_F21C,
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shard(u16);
@@ -86,7 +108,7 @@ impl ApiKey {
         text.extend(shard.characters());
         text.push_str(&base62_of(secret));
         let checksum = checksum(&text);
-        text.push_str(&checksum);
+        text.extend(checksum.map(char::from));
         Self { text, shard }
     }
 
@@ -97,7 +119,7 @@ impl ApiKey {
             return Err(KeyError::Shape);
         }
         let (before, sum) = text.split_at(KEY_CHARACTERS.saturating_sub(CHECKSUM_CHARACTERS));
-        if checksum(before) != sum {
+        if checksum(before) != sum.as_bytes() {
             return Err(KeyError::Checksum);
         }
         let shard = body
@@ -148,9 +170,14 @@ fn digit(number: u32) -> char {
     ALPHABET.get(index).copied().map_or('0', char::from)
 }
 
-fn value(byte: u8) -> Option<u8> {
-    let position = ALPHABET.iter().position(|known| *known == byte)?;
-    u8::try_from(position).ok()
+/// The place of a character in the alphabet. Every call asks it of every character of its key.
+const fn value(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => byte.checked_sub(b'0'),
+        b'A'..=b'Z' => byte.checked_sub(UPPER_FROM),
+        b'a'..=b'z' => byte.checked_sub(LOWER_FROM),
+        _ => None,
+    }
 }
 
 /// Big-endian base62, padded to 43 characters.
@@ -170,25 +197,24 @@ fn base62_of(bytes: &[u8; SECRET_BYTES]) -> Zeroizing<String> {
 }
 
 /// CRC-32 (IEEE) of the text in six base62 characters: it finds mistakes, it proves nothing.
-fn checksum(text: &str) -> String {
+fn checksum(text: &str) -> [u8; CHECKSUM_CHARACTERS] {
     let mut register = u32::MAX;
     for byte in text.bytes() {
         register ^= u32::from(byte);
-        for _ in 0..8 {
-            let low_bit_set = register & 1 == 1;
-            register = register.wrapping_shr(1);
-            if low_bit_set {
-                register ^= 0xEDB8_8320;
-            }
+        // Four bits at a time.
+        for _ in 0..2 {
+            let four = usize::try_from(register & 0xF).unwrap_or(0);
+            register = (register >> 4) ^ CRC_OF_FOUR_BITS.get(four).copied().unwrap_or(0);
         }
     }
     let mut number = !register;
-    let mut reversed = [' '; CHECKSUM_CHARACTERS];
-    for place in &mut reversed {
-        *place = digit(number.rem_euclid(62));
+    let mut characters = [b'0'; CHECKSUM_CHARACTERS];
+    for place in characters.iter_mut().rev() {
+        let index = usize::try_from(number.rem_euclid(62)).unwrap_or(0);
+        *place = ALPHABET.get(index).copied().unwrap_or(b'0');
         number = number.div_euclid(62);
     }
-    reversed.iter().rev().collect()
+    characters
 }
 
 #[cfg(test)]
@@ -266,7 +292,7 @@ mod tests {
     fn the_checksum_is_the_well_known_crc_32() {
         // CRC-32 of "123456789" is 0xCBF43926 = 3421780262.
         let mut number = 0_u64;
-        for byte in checksum("123456789").bytes() {
+        for byte in checksum("123456789") {
             number = number * 62 + u64::from(value(byte).unwrap());
         }
         assert_eq!(number, 0xCBF4_3926);

@@ -101,10 +101,10 @@ impl Exact {
             .numerator
             .checked_div(divisor)
             .ok_or(ExactError::TooLarge)?;
-        let rest = self
-            .numerator
-            .checked_rem(divisor)
-            .ok_or(ExactError::TooLarge)?;
+        // A second division of 128 bits would cost as much as the first.
+        let whole = nanos.checked_mul(divisor);
+        let rest = whole.and_then(|whole| self.numerator.checked_sub(whole));
+        let rest = rest.ok_or(ExactError::TooLarge)?;
         Ok((nanos, rest, divisor))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Face, Side};
 
@@ -10,9 +10,9 @@ use crate::{Face, Side};
 pub const MAX_QUANTITY: u64 = 1_000_000_000_000;
 
 /// How many units of each face a call used. Faces that are not named were not used.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(try_from = "BTreeMap<Face, u64>", into = "BTreeMap<Face, u64>")]
-pub struct Units(BTreeMap<Face, u64>);
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(try_from = "BTreeMap<Face, u64>")]
+pub struct Units([u64; Face::ALL.len()]);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnitsError {
@@ -38,20 +38,21 @@ impl Units {
                 quantity: total,
             });
         }
-        if total > 0 {
-            self.0.insert(face, total);
+        if let Some(units) = self.0.get_mut(face.place()) {
+            *units = total;
         }
         Ok(self)
     }
 
     #[must_use]
     pub fn of(&self, face: Face) -> u64 {
-        self.0.get(&face).copied().unwrap_or(0)
+        self.0.get(face.place()).copied().unwrap_or(0)
     }
 
     /// The faces that were used, in the order of [`Face::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = (Face, u64)> {
-        self.0.iter().map(|(face, quantity)| (*face, *quantity))
+        let all = Face::ALL.into_iter().zip(self.0);
+        all.filter(|(_, quantity)| *quantity > 0)
     }
 
     /// Units of all faces of one side together.
@@ -73,9 +74,9 @@ impl TryFrom<BTreeMap<Face, u64>> for Units {
     }
 }
 
-impl From<Units> for BTreeMap<Face, u64> {
-    fn from(units: Units) -> Self {
-        units.0
+impl Serialize for Units {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
     }
 }
 

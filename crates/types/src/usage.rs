@@ -59,9 +59,9 @@ enum Measure {
 /// Before the name of a tool, in usage as it is stored.
 const TOOL_CALLS: &str = "tool_calls:";
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Usage(BTreeMap<Measure, u64>);
+/// What was measured, in the order of the buckets. A call has a few, so a list is quicker than a tree.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Usage(Vec<(Measure, u64)>);
 
 /// Why usage cannot be billed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -123,6 +123,20 @@ impl<'de> Deserialize<'de> for Measure {
     }
 }
 
+impl Serialize for Usage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let all = self.0.iter();
+        serializer.collect_map(all.map(|(measure, quantity)| (measure, quantity)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Usage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let all = BTreeMap::<Measure, u64>::deserialize(deserializer)?;
+        Ok(Self(all.into_iter().collect()))
+    }
+}
+
 // === impl Usage ===
 
 impl Usage {
@@ -134,34 +148,37 @@ impl Usage {
     /// The same with one bucket set; the last value wins.
     #[must_use]
     pub fn with(mut self, bucket: Bucket, quantity: u64) -> Self {
-        self.0.insert(Measure::Bucket(bucket), quantity);
+        self.set(Measure::Bucket(bucket), quantity);
         self
     }
 
     /// The same without one bucket.
     #[must_use]
     pub fn without(mut self, bucket: Bucket) -> Self {
-        self.0.remove(&Measure::Bucket(bucket));
+        self.0
+            .retain(|(measure, _)| *measure != Measure::Bucket(bucket));
         self
     }
 
     /// Merges later usage; its value wins in each bucket.
     pub fn tell(&mut self, later: &Self) {
-        let later = later.0.iter();
-        self.0
-            .extend(later.map(|(measure, quantity)| (measure.clone(), *quantity)));
+        for (measure, quantity) in &later.0 {
+            self.set(measure.clone(), *quantity);
+        }
     }
 
     /// The reported quantity of a bucket.
     #[must_use]
     pub fn reported(&self, bucket: Bucket) -> Option<u64> {
-        self.0.get(&Measure::Bucket(bucket)).copied()
+        let measure = Measure::Bucket(bucket);
+        let known = self.0.iter().find(|(known, _)| *known == measure);
+        known.map(|(_, quantity)| *quantity)
     }
 
     /// The same with so many calls of a vendor-run tool.
     #[must_use]
     pub fn with_tool_calls(mut self, tool: &str, calls: u64) -> Self {
-        self.0.insert(Measure::ToolCalls(tool.to_owned()), calls);
+        self.set(Measure::ToolCalls(tool.to_owned()), calls);
         self
     }
 
@@ -171,6 +188,18 @@ impl Usage {
             Measure::ToolCalls(tool) => Some((tool.as_str(), *calls)),
             Measure::Bucket(_) => None,
         })
+    }
+
+    /// The last quantity of a measure counts.
+    fn set(&mut self, measure: Measure, quantity: u64) {
+        match self.0.binary_search_by(|(known, _)| known.cmp(&measure)) {
+            Ok(place) => {
+                if let Some((_, known)) = self.0.get_mut(place) {
+                    *known = quantity;
+                }
+            }
+            Err(place) => self.0.insert(place, (measure, quantity)),
+        }
     }
 
     /// The units that a list of this unit bills.
