@@ -25,14 +25,6 @@ pub struct Object<'a> {
     pub(crate) close: usize,
 }
 
-/// Where the members of an object stand, without its bytes: what is kept of a look, so that the same
-/// bytes need not be looked at again.
-#[derive(Debug, Clone)]
-pub struct Layout {
-    members: Vec<Member<'static>>,
-    close: usize,
-}
-
 /// One member of an object.
 #[derive(Debug, Clone)]
 pub struct Member<'a> {
@@ -89,6 +81,7 @@ fn scan_at<'a>(
     let mut scanner = Scanner {
         bytes,
         at: 0,
+        open: Vec::with_capacity(FEW_MEMBERS),
         findings: Findings::default(),
     };
     scanner.space();
@@ -97,13 +90,13 @@ fn scan_at<'a>(
         scanner.value(0, Place::Open)?;
         return Err(JsonError::NotAnObject);
     }
-    let (members, close) = scanner.object(1, place)?;
+    let close = scanner.object(1, place)?;
     scanner.space();
     match scanner.peek() {
         None => {
             let object = Object {
                 bytes,
-                members,
+                members: scanner.open,
                 close,
             };
             Ok((object, scanner.findings.found))
@@ -119,7 +112,36 @@ struct SeenKeys<'a>(BTreeSet<Cow<'a, str>>);
 struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// The members so far of the objects that are open, those of inner ones behind those of outer ones: one list for
+    /// all of them, so that an inner object allocates nothing.
+    open: Vec<Member<'a>>,
     findings: Findings<'a>,
+}
+
+/// Bytes of a string that are looked at one by one: most strings are names and end here, and a search that looks at
+/// many bytes at a time costs more to begin than these.
+const SHORT: usize = 16;
+
+/// How many bytes of a string are neither its end nor an escape nor a mistake.
+fn plain_length(bytes: &[u8]) -> usize {
+    let (short, long) = bytes.split_at(bytes.len().min(SHORT));
+    let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
+    if let Some(ahead) = short.iter().position(special) {
+        return ahead;
+    }
+    let ahead = memchr2(b'"', b'\\', long).unwrap_or(long.len());
+    let text = long.get(..ahead).unwrap_or_default();
+    let is_control = |byte: &u8| *byte < 0x20;
+    // All are looked at, because that is one instruction for many.
+    let has_control = text
+        .iter()
+        .fold(false, |found, byte| found | is_control(byte));
+    let plain = if has_control {
+        text.iter().position(is_control).unwrap_or(ahead)
+    } else {
+        ahead
+    };
+    short.len().saturating_add(plain)
 }
 
 // === impl Object ===
@@ -155,52 +177,6 @@ impl<'a> Object<'a> {
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
-    }
-}
-
-impl Object<'_> {
-    #[must_use]
-    pub fn layout(&self) -> Layout {
-        let kept = |member: &Member<'_>| Member {
-            key: Cow::Owned(member.key.clone().into_owned()),
-            start: member.start,
-            value: member.value.clone(),
-        };
-        Layout {
-            members: self.members.iter().map(kept).collect(),
-            close: self.close,
-        }
-    }
-}
-
-// === impl Layout ===
-
-impl Layout {
-    /// The keys, in the order of the bytes.
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.members.iter().map(|member| member.key.as_ref())
-    }
-
-    /// The bytes of a member's value, in the bytes that this was looked up in.
-    #[must_use]
-    pub fn value<'a>(&self, bytes: &'a [u8], key: &str) -> Option<&'a [u8]> {
-        let member = self.members.iter().find(|member| member.key == key)?;
-        bytes.get(member.value.clone())
-    }
-
-    /// The object again, over the bytes it was read from.
-    #[must_use]
-    pub fn over<'a>(&'a self, bytes: &'a [u8]) -> Object<'a> {
-        let borrowed = |member: &'a Member<'static>| Member {
-            key: Cow::Borrowed(member.key.as_ref()),
-            start: member.start,
-            value: member.value.clone(),
-        };
-        Object {
-            bytes,
-            members: self.members.iter().map(borrowed).collect(),
-            close: self.close,
-        }
     }
 }
 
@@ -255,12 +231,14 @@ impl<'a> Scanner<'a> {
         }
         match self.peek() {
             Some(b'{') => {
-                let start = self.at;
+                let (start, outer) = (self.at, self.open.len());
                 let seen = self.findings.count();
-                let (members, _) = self.object(depth.saturating_add(1), place)?;
+                self.object(depth.saturating_add(1), place)?;
                 let whole = start..self.at;
+                let members = self.open.get(outer..).unwrap_or_default();
                 self.findings
-                    .object(self.bytes, place, &members, whole, seen);
+                    .object(self.bytes, place, members, whole, seen);
+                self.open.truncate(outer);
                 Ok(())
             }
             Some(b'[') => self.array(depth.saturating_add(1), place),
@@ -273,27 +251,24 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// From the opening brace to behind the closing one.
-    fn object(
-        &mut self,
-        depth: usize,
-        place: Place<'_>,
-    ) -> Result<(Vec<Member<'a>>, usize), JsonError> {
+    /// From the opening brace to behind the closing one, whose place it returns. The members are the last that are open.
+    fn object(&mut self, depth: usize, place: Place<'_>) -> Result<usize, JsonError> {
         if depth > MAX_DEPTH {
             return Err(JsonError::TooDeep);
         }
         self.expect(b'{')?;
-        let mut members: Vec<Member<'a>> = Vec::new();
+        let outer = self.open.len();
         let mut seen = SeenKeys::default();
         self.space();
         while self.peek() != Some(b'}') {
-            if !members.is_empty() {
+            if self.open.len() > outer {
                 self.expect(b',')?;
                 self.space();
             }
             let start = self.at;
             let key = self.key()?;
-            if seen.has(&members, key.clone()) {
+            let members = self.open.get(outer..).unwrap_or_default();
+            if seen.has(members, key.clone()) {
                 return Err(JsonError::DuplicateKey(key.chars().take(64).collect()));
             }
             self.space();
@@ -306,12 +281,12 @@ impl<'a> Scanner<'a> {
             if !place.is_open() {
                 self.findings.leave();
             }
-            members.push(Member { key, start, value });
+            self.open.push(Member { key, start, value });
             self.space();
         }
         let close = self.at;
         self.step();
-        Ok((members, close))
+        Ok(close)
     }
 
     /// The value of a member. One that is not listed is found as a whole, and its inside is not looked at.
@@ -383,21 +358,7 @@ impl<'a> Scanner<'a> {
         let mut plain = true;
         loop {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
-            let Some(ahead) = memchr2(b'"', b'\\', rest) else {
-                self.at = self.bytes.len();
-                return self.wrong();
-            };
-            let text = rest.get(..ahead).unwrap_or_default();
-            // All are looked at, because that is one instruction for many.
-            if text
-                .iter()
-                .fold(false, |found, byte| found | (*byte < 0x20))
-            {
-                let first = text.iter().position(|byte| *byte < 0x20);
-                self.at = self.at.saturating_add(first.unwrap_or(0));
-                return self.wrong();
-            }
-            self.at = self.at.saturating_add(ahead);
+            self.at = self.at.saturating_add(plain_length(rest));
             match self.peek() {
                 Some(b'"') => {
                     self.step();
@@ -408,9 +369,18 @@ impl<'a> Scanner<'a> {
                     self.step();
                     self.escape()?;
                 }
-                Some(_) | None => return self.wrong(),
+                Some(_) | None => return self.wrong_text(),
             }
         }
+    }
+
+    /// A text that does not end is wrong where the bytes end, and another one at its control character.
+    fn wrong_text<T>(&mut self) -> Result<T, JsonError> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        if memchr2(b'"', b'\\', rest).is_none() {
+            self.at = self.bytes.len();
+        }
+        self.wrong()
     }
 
     fn escape(&mut self) -> Result<(), JsonError> {

@@ -175,6 +175,7 @@ impl PassthroughEndpoint {
             reported: reported(answer.usage.as_ref(), answer.meta.as_ref()),
             written: tokens_of_bytes(bytes),
             id: String::new(),
+            usage_at: None,
         })
     }
 }

@@ -109,7 +109,7 @@ impl Request {
     /// inside it that records and rules know by another word.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         let aliases = self.table().aliases;
-        self.layout.keys().flat_map(move |key| {
+        self.layout.keys(&self.body).flat_map(move |key| {
             let inside = aliases.iter().map(|(_, path)| *path).filter(move |path| {
                 let below = path
                     .strip_prefix(key)

@@ -1,5 +1,7 @@
 //! What a whole response cost, inside its own usage, as a stream of its format has it at its end.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -24,6 +26,15 @@ pub fn response_with_cost(
         None => priced(written(format, reported).to_string().as_bytes(), cost)?,
     };
     Some(Bytes::from(patch(&object, &[Edit::Set(field, usage)])))
+}
+
+/// The same for a response whose usage stands at a place that is known: nothing else of it is read again.
+#[must_use]
+pub fn response_with_cost_at(body: &[u8], usage_at: Range<usize>, cost: &Cost) -> Option<Bytes> {
+    let (before, rest) = body.split_at_checked(usage_at.start)?;
+    let (_, after) = body.split_at_checked(usage_at.end)?;
+    let usage = priced(rest.get(..usage_at.len())?, cost)?;
+    Some(Bytes::from([before, usage.as_slice(), after].concat()))
 }
 
 /// A whole response of a pass-through endpoint with its cost; none if it has no usage.

@@ -1,6 +1,10 @@
 //! Types that all formats share: the kind of a frame, the metadata that a response is written with, the
 //! end of a stream.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::Serialize;
 use trunkline_types::{Money, Units};
 
 use crate::canonical::ReportedUsage;
@@ -119,6 +123,8 @@ pub struct ResponseSummary {
     pub written: u64,
     /// The upstream's id of the response; empty if it gives none.
     pub id: String,
+    /// Where its usage, an object, stands in the bytes; none where that was not noted.
+    pub usage_at: Option<Range<usize>>,
 }
 
 /// Why bytes are no answer.
@@ -153,26 +159,45 @@ pub(crate) fn without_data(raw: &[u8]) -> FrameKind {
     }
 }
 
+/// What a cost consists of. Its names are in the order of the alphabet, and so are those of the units.
+#[derive(Serialize)]
+struct CostDetails<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_saving_usd: Option<String>,
+    tier: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<ToolDetails<'a>>,
+    units: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Serialize)]
+struct ToolDetails<'a> {
+    calls: u64,
+    cost_usd: String,
+    tool: &'a str,
+}
+
 /// Usage, as it stands in a response, with what it cost.
 pub(crate) fn priced(usage: &[u8], cost: &Cost) -> Option<Vec<u8>> {
     let usage = scan(usage).ok()?;
-    // A number of JSON, written digit by digit: no float comes near it.
-    let mut details = serde_json::json!({ "tier": cost.tier, "units": cost.units });
-    if let Some((details, saving)) = details.as_object_mut().zip(cost.cache_saving) {
-        details.insert("cache_saving_usd".to_owned(), saving.to_string().into());
-    }
-    if let Some(details) = details.as_object_mut().filter(|_| !cost.tools.is_empty()) {
-        let tools = cost.tools.iter().map(|one| {
-            let cost = one.cost.to_string();
-            serde_json::json!({ "tool": one.tool, "calls": one.calls, "cost_usd": cost })
-        });
-        details.insert("tools".to_owned(), tools.collect());
-    }
+    let tools = cost.tools.iter().map(|one| ToolDetails {
+        calls: one.calls,
+        cost_usd: one.cost.to_string(),
+        tool: &one.tool,
+    });
+    let units = cost.units.iter();
+    let details = CostDetails {
+        cache_saving_usd: cost.cache_saving.map(|saving| saving.to_string()),
+        tier: &cost.tier,
+        tools: tools.collect(),
+        units: units.map(|(face, count)| (face.name(), count)).collect(),
+    };
     Some(patch(
         &usage,
         &[
+            // A number of JSON, written digit by digit: no float comes near it.
             Edit::Set("cost", cost.total.to_string().into_bytes()),
-            Edit::Set("cost_details", details.to_string().into_bytes()),
+            Edit::Set("cost_details", serde_json::to_vec(&details).ok()?),
         ],
     ))
 }

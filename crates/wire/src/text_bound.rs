@@ -2,7 +2,7 @@
 //! so a text has no more tokens than bytes. Some tokenizers normalise first (NFKC), which makes a few
 //! characters longer than they are in UTF-8; these are counted by the longest of them.
 
-use memchr::memmem;
+use memchr::{memchr, memmem};
 
 /// Bytes of the longest normal form of one character: U+FDFA.
 const LONGEST_NORMAL_FORM: u64 = 33;
@@ -73,6 +73,10 @@ fn expanding(json: &[u8]) -> u64 {
         let wide = text.chars().filter(|one| !one.is_ascii());
         wide.filter(|one| is_one(u32::from(*one))).count()
     };
+    // Most texts have no escape at all, and building a search for one costs more than looking for its first byte.
+    if memchr(b'\\', json).is_none() {
+        return u64::try_from(written).unwrap_or(u64::MAX);
+    }
     let escaped = memmem::find_iter(json, b"\\u").filter(|at| {
         let digits = at.saturating_add(2)..at.saturating_add(6);
         let digits = json

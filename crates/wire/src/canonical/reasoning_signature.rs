@@ -2,11 +2,18 @@
 //! upstream's own, and wherever the channel matters, the gateway puts a tag before the signature that names its
 //! format and channel; a signature of another upstream is left out, since the upstream would refuse it.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use crate::Format;
 
 /// Longest signature that is read as one.
 pub const MAX_SIGNATURE_BYTES: usize = 1_000_000;
 const TAG: &str = "tlsig1";
+/// Looks for a text that begins with a tag: every request is searched for one, so the search is built once.
+static TAGGED: LazyLock<Finder<'static>> =
+    LazyLock::new(|| Finder::new(&format!("\"{TAG}")).into_owned());
 /// Bytes of a signature that say where it belongs, at most.
 const MAX_TAG_BYTES: usize = 64;
 /// Signatures of one body that are looked at.
@@ -118,9 +125,8 @@ fn format_of(code: char) -> Option<Format> {
 /// The tagged signatures in a body: format and channel of each, without its data.
 #[must_use]
 pub fn find_signatures(body: &[u8]) -> Vec<Signature> {
-    let needle = format!("\"{TAG}");
     let mut found = Vec::new();
-    for at in memchr::memmem::find_iter(body, needle.as_bytes()) {
+    for at in TAGGED.find_iter(body) {
         let text = body.get(at.saturating_add(1)..).unwrap_or_default();
         let end = memchr::memchr(b'"', text).unwrap_or(text.len());
         // Only the beginning is looked at: a signature may be long.

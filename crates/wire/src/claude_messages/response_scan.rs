@@ -35,5 +35,6 @@ pub(crate) fn scan_response(body: &[u8]) -> Result<ResponseSummary, ResponseErro
         reported: message.usage.and_then(|usage| usage.whole()),
         written: tokens_of_bytes(bytes),
         id: message.id.unwrap_or_default().into_owned(),
+        usage_at: None,
     })
 }

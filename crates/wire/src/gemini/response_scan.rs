@@ -57,6 +57,7 @@ pub(crate) fn scan_response(body: &[u8]) -> Result<ResponseSummary, ResponseErro
         reported: shell.usage_metadata.and_then(|usage| usage.reported(true)),
         written: tokens_of_bytes(bytes),
         id: shell.response_id.unwrap_or_default(),
+        usage_at: None,
     })
 }
 

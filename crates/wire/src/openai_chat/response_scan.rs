@@ -1,5 +1,7 @@
 //! A whole response: its usage, and that it is one.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,7 +11,7 @@ use crate::cache_writes::CacheWriteNames;
 use crate::canonical::ReportedUsage;
 use crate::serde_helpers::count;
 use crate::token_estimate::tokens_of_bytes;
-use crate::{Edit, ResponseError, Rewrite, patch, read_error, scan};
+use crate::{Edit, Object, ResponseError, Rewrite, patch, read_error, scan};
 
 /// Usage as OpenAI and compatible vendors write it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -66,8 +68,45 @@ struct Whole<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Looks at a whole response for what it used.
+/// Looks at a whole response for what it used. What is read strictly is read once: nothing but its usage is parsed.
 pub fn scan_response(body: &[u8]) -> Result<crate::ResponseSummary, ResponseError> {
+    match scan(body) {
+        Ok(object) => strict_response(&object),
+        // What a client's library would still read is an answer.
+        Err(_) => lenient_response(body),
+    }
+}
+
+fn strict_response(object: &Object<'_>) -> Result<crate::ResponseSummary, ResponseError> {
+    let member = |key: &str| object.value(key).filter(|value| *value != b"null");
+    let is_array = |value: &[u8]| value.starts_with(b"[");
+    let has_choices = match member("choices") {
+        Some(choices) if !is_array(choices) => return Err(ResponseError::Invalid),
+        Some(choices) => choices
+            .get(1..)
+            .is_some_and(|inside| !inside.trim_ascii_start().starts_with(b"]")),
+        None => false,
+    };
+    let usage = member("usage").map(serde_json::from_slice::<RawUsage>);
+    let usage = usage.transpose().map_err(|_| ResponseError::Invalid)?;
+    if member("error").is_some() || !has_choices {
+        return Err(ResponseError::Upstream(read_error(object.bytes())));
+    }
+    let Some(reported) = usage.and_then(|usage| usage.reported()) else {
+        return lenient_response(object.bytes());
+    };
+    let usage_at = object.member("usage").map(|member| member.value.clone());
+    let is_object = |range: &Range<usize>| object.bytes().get(range.start) == Some(&b'{');
+    Ok(crate::ResponseSummary {
+        reported: Some(reported),
+        // Counted only where nothing is reported.
+        written: 0,
+        id: String::new(),
+        usage_at: usage_at.filter(is_object),
+    })
+}
+
+fn lenient_response(body: &[u8]) -> Result<crate::ResponseSummary, ResponseError> {
     let whole: Whole<'_> = serde_json::from_slice(body).map_err(|_| ResponseError::Invalid)?;
     let choices = whole.choices.unwrap_or_default();
     if whole.error.is_some() || choices.is_empty() {
@@ -81,15 +120,16 @@ pub fn scan_response(body: &[u8]) -> Result<crate::ResponseSummary, ResponseErro
         reported: whole.usage.and_then(|usage| usage.reported()),
         written: tokens_of_bytes(bytes),
         id: String::new(),
+        usage_at: None,
     })
 }
 
 /// A response or a frame with its model called by another name; none if it needs none.
 #[must_use]
 pub fn rewrite_response(body: &[u8], rewrite: &Rewrite) -> Option<Bytes> {
+    let name = serde_json::to_vec(rewrite.model.as_ref()?).ok()?;
     let object = scan(body).ok()?;
     object.member("model")?;
-    let name = serde_json::to_vec(rewrite.model.as_ref()?).ok()?;
     Some(Bytes::from(patch(&object, &[Edit::Set("model", name)])))
 }
 

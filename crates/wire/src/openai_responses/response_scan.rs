@@ -77,6 +77,7 @@ pub(crate) fn scan_response(body: &[u8]) -> Result<ResponseSummary, ResponseErro
         reported: ended.usage.and_then(|usage| usage.reported()),
         written: tokens_of_bytes(bytes),
         id: ended.id.unwrap_or_default(),
+        usage_at: None,
     })
 }
 
