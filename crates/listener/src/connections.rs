@@ -28,20 +28,26 @@ pub(crate) struct ConnectionTable {
     inner: Mutex<Connections>,
 }
 
+/// A map whose keys are numbers of ours, which no client can choose: each request looks into several.
+type NumberMap<V> = HashMap<u64, V, foldhash::fast::RandomState>;
+
 #[derive(Debug, Default)]
 struct Connections {
     /// Those that are not being closed.
     count: usize,
-    of_address: HashMap<IpAddr, AddressConnections>,
-    open: HashMap<u64, Connection>,
+    /// The number of each address that has connections. Peers choose addresses, so their hash is the standard one.
+    numbers: HashMap<IpAddr, u64>,
+    of_address: NumberMap<AddressConnections>,
+    open: NumberMap<Connection>,
     /// Those that wait for a request, in the order in which they began to.
     waiting: BTreeMap<u64, Waiting>,
-    /// Next id, and next place among those that wait.
+    /// Next id, next number of an address, and next place among those that wait.
     next: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct AddressConnections {
+    address: IpAddr,
     count: usize,
     /// Places in `waiting`.
     waiting: BTreeMap<u64, ()>,
@@ -49,8 +55,8 @@ struct AddressConnections {
 
 #[derive(Debug)]
 struct Connection {
-    /// None if its address is not counted.
-    address: Option<IpAddr>,
+    /// The number of its address; none if that is not counted.
+    address: Option<u64>,
     requests: usize,
     /// Its place among those that wait.
     place: Option<u64>,
@@ -137,19 +143,36 @@ impl Connections {
         next
     }
 
+    fn connections_of(&self, address: IpAddr) -> Option<&AddressConnections> {
+        self.of_address.get(self.numbers.get(&address)?)
+    }
+
     fn count_of(&self, address: IpAddr) -> usize {
-        self.of_address.get(&address).map_or(0, |of| of.count)
+        self.connections_of(address).map_or(0, |of| of.count)
+    }
+
+    /// One connection more of an address, and the address's number.
+    fn add_address(&mut self, address: IpAddr) -> u64 {
+        let number = match self.numbers.get(&address) {
+            Some(number) => *number,
+            None => self.next(),
+        };
+        self.numbers.insert(address, number);
+        let of = self.of_address.entry(number);
+        let of = of.or_insert_with(|| AddressConnections {
+            address,
+            count: 0,
+            waiting: BTreeMap::new(),
+        });
+        of.count = of.count.saturating_add(1);
+        number
     }
 
     fn add(&mut self, address: Option<IpAddr>, now: Instant) -> u64 {
         let id = self.next();
         self.count = self.count.saturating_add(1);
-        if let Some(address) = address {
-            let of = self.of_address.entry(address).or_default();
-            of.count = of.count.saturating_add(1);
-        }
         let connection = Connection {
-            address,
+            address: address.map(|address| self.add_address(address)),
             requests: 0,
             place: None,
             is_closing: false,
@@ -163,10 +186,10 @@ impl Connections {
     /// The oldest of an address, or of all.
     fn close_oldest(&mut self, address: Option<IpAddr>, now: Instant) -> bool {
         let place = match address {
-            Some(address) => self
-                .of_address
-                .get(&address)
-                .and_then(|of| of.waiting.keys().next().copied()),
+            Some(address) => {
+                let of = self.connections_of(address);
+                of.and_then(|of| of.waiting.keys().next().copied())
+            }
             None => self.waiting.keys().next().copied(),
         };
         let oldest = place.and_then(|place| self.waiting.get(&place).copied());
@@ -221,12 +244,15 @@ impl Connections {
             return;
         };
         self.count = self.count.saturating_sub(1);
-        let Some(address) = open.address else { return };
-        if let Some(of) = self.of_address.get_mut(&address) {
-            of.count = of.count.saturating_sub(1);
-            if of.count == 0 {
-                self.of_address.remove(&address);
-            }
+        let Some(number) = open.address else { return };
+        let Some(of) = self.of_address.get_mut(&number) else {
+            return;
+        };
+        of.count = of.count.saturating_sub(1);
+        if of.count == 0 {
+            let address = of.address;
+            self.numbers.remove(&address);
+            self.of_address.remove(&number);
         }
     }
 
@@ -330,7 +356,8 @@ mod tests {
         drop((first, second, third));
         let inner = table.lock();
         assert_eq!((inner.count, inner.open.len()), (0, 0));
-        assert!(inner.of_address.is_empty() && inner.waiting.is_empty());
+        assert!(inner.of_address.is_empty() && inner.numbers.is_empty());
+        assert!(inner.waiting.is_empty());
     }
 
     #[test]

@@ -88,13 +88,18 @@ pub enum ClientError {
     Tls(#[from] rustls::Error),
 }
 
-/// The client. Clones share their pools.
+/// The client. Clones share their pools, and cost a call next to nothing: pools and TLS are large values.
 #[derive(Clone)]
 pub struct Client {
-    direct: Pools,
+    direct: Arc<Pools>,
     connect_timeout: Duration,
+    shared: Arc<Shared>,
+}
+
+/// What all clones share.
+struct Shared {
     tls: rustls::ClientConfig,
-    pools: Arc<Mutex<HashMap<Way, Pools>>>,
+    pools: Mutex<HashMap<Way, Arc<Pools>>>,
 }
 
 /// The connect timeout, and the proxy's URL; none for a direct connection.
@@ -112,10 +117,12 @@ impl Client {
     pub fn with_roots(connect_timeout: Duration, extra: &Roots) -> Result<Self, ClientError> {
         let tls = tls(extra)?;
         Ok(Self {
-            direct: Pools::new(&tls, None, connect_timeout),
+            direct: Arc::new(Pools::new(&tls, None, connect_timeout)),
             connect_timeout,
-            tls,
-            pools: Arc::default(),
+            shared: Arc::new(Shared {
+                tls,
+                pools: Mutex::default(),
+            }),
         })
     }
 
@@ -135,7 +142,7 @@ impl Client {
         let ends = Instant::now().checked_add(call.deadlines.total);
         let deadlines = call.deadlines;
         let pools = match call.proxy {
-            None => self.direct.clone(),
+            None => Arc::clone(&self.direct),
             Some(proxy) => self.pools_for(Some(proxy)),
         };
         let (pool, place) = pools.choose(call.protocol);
@@ -156,20 +163,22 @@ impl Client {
 
     /// The pools of an egress, created on first use. A full map is cleared: connections in use keep their own pool
     /// alive.
-    fn pools_for(&self, proxy: Option<&Proxy>) -> Pools {
+    fn pools_for(&self, proxy: Option<&Proxy>) -> Arc<Pools> {
         let way = (
             self.connect_timeout,
             proxy.map(|proxy| proxy.text().to_owned()),
         );
-        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let pools = self.shared.pools.lock();
+        let mut pools = pools.unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = pools.get(&way) {
-            return known.clone();
+            return Arc::clone(known);
         }
         if pools.len() >= MAX_WAYS {
             pools.clear();
         }
-        let made = Pools::new(&self.tls, proxy, self.connect_timeout);
-        pools.insert(way, made.clone());
+        let made = Pools::new(&self.shared.tls, proxy, self.connect_timeout);
+        let made = Arc::new(made);
+        pools.insert(way, Arc::clone(&made));
         made
     }
 }

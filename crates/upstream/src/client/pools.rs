@@ -38,7 +38,6 @@ const MAX_SEND_BUFFER_BYTES: usize = 1 << 20;
 const PING_EVERY: Duration = Duration::from_secs(20);
 const PING_WAIT: Duration = Duration::from_secs(10);
 
-#[derive(Clone)]
 pub(super) struct Pools {
     own: Pool,
     shared: Pool,

@@ -121,6 +121,27 @@ impl Provider {
     }
 }
 
+impl Provider {
+    /// The address of all calls in a format, where none of them has a part of its own in it: it need not be put together
+    /// for each.
+    #[must_use]
+    pub fn fixed_address(&self, base: &str, format: Format) -> Option<Uri> {
+        let is_fixed = self.addressing == Addressing::Plain
+            && matches!(
+                format,
+                Format::OpenaiChat | Format::ClaudeMessages | Format::OpenaiResponses
+            );
+        let ask = Ask {
+            format,
+            task: Task::Generate,
+            model: "",
+            stream: false,
+            id: None,
+        };
+        self.address(base, &ask).ok().filter(|_| is_fixed)
+    }
+}
+
 // === impl Task ===
 
 impl Task {

@@ -318,3 +318,30 @@ fn a_base_that_is_none_is_refused() {
         );
     }
 }
+
+#[test]
+fn a_fixed_address_is_the_address_of_every_call_in_its_format() {
+    let (all, base) = (Providers::builtin().unwrap(), "https://a.example/v1");
+    let mut fixed = 0;
+    for provider in all.names().map(|name| all.get(name).unwrap()) {
+        for format in provider.formats.iter().copied() {
+            let Some(address) = provider.fixed_address(base, format) else {
+                continue;
+            };
+            fixed += 1;
+            for stream in [false, true] {
+                let ask = Ask {
+                    stream,
+                    ..ask(format, Task::Generate)
+                };
+                assert_eq!(provider.address(base, &ask), Ok(address.clone()));
+            }
+        }
+    }
+    assert!(fixed > 5, "{fixed}");
+    for named_in_path in ["azure", "bedrock", "vertex", "google"] {
+        let provider = all.get(named_in_path).unwrap();
+        let mut formats = provider.formats.iter();
+        assert!(formats.all(|format| provider.fixed_address(BEDROCK, *format).is_none()));
+    }
+}
