@@ -1,11 +1,11 @@
 //! The catalog in use: groups, vendors and every model with its prices. Loaded whole or refused
 //! whole, and immutable; a changed one is built beside it and shares what stayed the same.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use trunkline_types::{Exact, Face, Money, Ratio};
+use trunkline_types::{Exact, Face, Money, OwnKeyMap, Ratio};
 
 use crate::check::Finding;
 use crate::document::{CatalogHeader, Document, Entry};
@@ -23,7 +23,7 @@ const MAX_NAME: usize = 200;
 pub struct Book {
     header: Arc<CatalogHeader>,
     /// A hash lookup: what a call pays for does not grow with the catalog.
-    models: HashMap<Arc<str>, Arc<Model>>,
+    models: OwnKeyMap<Arc<str>, Arc<Model>>,
     /// For lists, which people read in order.
     names: Vec<Arc<str>>,
     version: PricingVersion,
@@ -116,7 +116,7 @@ impl Book {
         let version = PricingVersion::of(&header, std::iter::empty());
         Self {
             header: Arc::new(header),
-            models: HashMap::new(),
+            models: OwnKeyMap::default(),
             names: Vec::new(),
             version,
         }

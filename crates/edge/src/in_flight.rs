@@ -1,11 +1,10 @@
 //! How many calls and how many bytes may be in flight, over all and for each account.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use trunkline_types::AccountId;
+use trunkline_types::{AccountId, OwnKeyMap};
 
 use crate::error::{ApiError, ErrorCode};
 use crate::settings::AcceptSettings;
@@ -18,7 +17,7 @@ const COUNTED_FROM: usize = 16_384;
 pub struct InFlight {
     pub(crate) calls: AtomicUsize,
     pub(crate) bytes: AtomicUsize,
-    of_accounts: Mutex<HashMap<AccountId, (usize, usize)>>,
+    of_accounts: Mutex<OwnKeyMap<AccountId, (usize, usize)>>,
     closed: AtomicBool,
 }
 
@@ -86,7 +85,7 @@ impl InFlight {
             || held > account_bytes(settings)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<AccountId, (usize, usize)>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, OwnKeyMap<AccountId, (usize, usize)>> {
         self.of_accounts
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -18,6 +18,7 @@ pub mod authenticate;
 pub mod caller;
 pub mod duplicate;
 pub mod error;
+mod id_bytes;
 pub mod in_flight;
 pub mod key_table;
 pub mod limit_headers;

@@ -1,15 +1,14 @@
 //! Limits of accounts with single models and platforms, in memory.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use trunkline_store::limits::{RateLimit, Rates, Scope};
-use trunkline_types::AccountId;
+use trunkline_types::{AccountId, OwnKeyMap};
 
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
-    models: HashMap<Arc<str>, OfName>,
-    platforms: HashMap<Arc<str>, OfName>,
+    models: OwnKeyMap<Arc<str>, OfName>,
+    platforms: OwnKeyMap<Arc<str>, OfName>,
     /// The number of the newest change that may be in here.
     pub(crate) revision: i64,
 }
@@ -17,7 +16,7 @@ pub(crate) struct Rules {
 #[derive(Debug, Default)]
 struct OfName {
     of_all: Option<Rates>,
-    of_accounts: HashMap<AccountId, Rates>,
+    of_accounts: OwnKeyMap<AccountId, Rates>,
 }
 
 impl Rules {

@@ -2,10 +2,12 @@
 //! closed lists, channels. Never an account, a key or a text of a caller. Not `prometheus-client`: a
 //! family there has no maximum, and its only text format is OpenMetrics.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use trunkline_types::OwnKeyMap;
 
 use crate::tokens::Tokens;
 
@@ -68,7 +70,7 @@ pub struct Metrics {
     pub errors: LabelledCounter,
     /// Fields and tools that were not sent, by provider.
     pub dropped: DroppedCounter,
-    models: Mutex<HashMap<String, ModelNumbers>>,
+    models: Mutex<OwnKeyMap<String, ModelNumbers>>,
 }
 
 /// Whole and streamed answers are different things and are not summed up.
@@ -80,6 +82,8 @@ pub struct ByStream {
 
 #[derive(Debug, Default)]
 pub struct Histogram {
+    /// Each has what took longer than the bound before it, so that a call adds to one; they are summed up when they are
+    /// read.
     buckets: [AtomicU64; BOUNDS.len()],
     count: AtomicU64,
     sum_micros: AtomicU64,
@@ -164,8 +168,8 @@ impl AttemptMetrics {
 impl Histogram {
     pub fn took(&self, duration: Duration) {
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        let bounds = BOUNDS.iter().zip(&self.buckets);
-        for (_, bucket) in bounds.filter(|((bound, _), _)| micros <= *bound) {
+        let mut bounds = BOUNDS.iter().zip(&self.buckets);
+        if let Some((_, bucket)) = bounds.find(|((bound, _), _)| micros <= *bound) {
             bucket.fetch_add(1, Ordering::Relaxed);
         }
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -174,10 +178,10 @@ impl Histogram {
 
     /// How many took at most so many seconds, for each bound.
     pub(crate) fn buckets(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let counts = self
-            .buckets
-            .iter()
-            .map(|count| count.load(Ordering::Relaxed));
+        let counts = self.buckets.iter().scan(0_u64, |sum, count| {
+            *sum = sum.saturating_add(count.load(Ordering::Relaxed));
+            Some(*sum)
+        });
         BOUNDS.iter().map(|(_, seconds)| *seconds).zip(counts)
     }
 

@@ -33,7 +33,7 @@ pub use crate::tokens::Tokens;
 /// Characters of a path in the access line.
 const MAX_PATH_CHARACTERS: usize = 200;
 /// What a key begins with; a path that holds one is not written down.
-const KEY_MARK: &str = "sk-";
+const KEY_MARK: &[u8] = b"sk-";
 
 pub struct RequestContext {
     edge: Arc<EdgeState>,
@@ -307,9 +307,11 @@ impl RequestContext {
         }
     }
 
-    /// A step of the pipeline is done.
+    /// A step of the pipeline is done. Steps are kept where they are logged.
     pub fn step(&self, step: Step) {
-        self.facts().steps.push(step);
+        if Step::are_logged() {
+            self.facts().steps.push(step);
+        }
     }
 
     fn facts(&self) -> MutexGuard<'_, RequestFacts> {
@@ -392,7 +394,7 @@ impl RequestContext {
                 latency_ms = millis(took),
                 ttft_ms = facts.first_byte.filter(|_| facts.stream).map(millis),
                 head_us = facts.first_byte.map(micros),
-                ledger_us = facts.in_ledger.map(micros),
+                ledger_us = facts.first_byte.and(facts.in_ledger).map(micros),
                 in_bytes = facts.in_bytes,
                 out_bytes = self.out_bytes.load(Ordering::Relaxed)
             },
@@ -402,9 +404,7 @@ impl RequestContext {
 
     /// Which steps of the pipeline the request took, for debugging.
     fn write_steps(&self, facts: &RequestFacts) {
-        if facts.steps.is_empty()
-            || !tracing::enabled!(target: "trunkline::steps", tracing::Level::TRACE)
-        {
+        if facts.steps.is_empty() || !Step::are_logged() {
             return;
         }
         let steps: Vec<&str> = facts.steps.iter().map(|step| step.name()).collect();
@@ -467,11 +467,16 @@ const fn is_failure(outcome: Outcome) -> bool {
 }
 
 /// A path as far as it is logged. A key that a client put into it is not.
-fn logged(path: &str) -> String {
-    if path.contains(KEY_MARK) {
-        return "[hidden]".to_owned();
+fn logged(path: &str) -> &str {
+    let mut parts = path.as_bytes().windows(KEY_MARK.len());
+    if parts.any(|part| part == KEY_MARK) {
+        return "[hidden]";
     }
-    path.chars().take(MAX_PATH_CHARACTERS).collect()
+    if path.len() <= MAX_PATH_CHARACTERS {
+        return path;
+    }
+    let cut = path.char_indices().nth(MAX_PATH_CHARACTERS);
+    cut.and_then(|(end, _)| path.get(..end)).unwrap_or(path)
 }
 
 fn millis(duration: Duration) -> u64 {
@@ -485,7 +490,7 @@ mod tests {
     #[test]
     fn a_key_in_an_address_is_in_no_path_of_the_log() {
         let key = "sk-tl-00aaaaaaaa";
-        let written = |text: String| logged(text.parse::<http::Uri>().unwrap().path());
+        let written = |text: String| logged(text.parse::<http::Uri>().unwrap().path()).to_owned();
         assert_eq!(written(format!("/v1/models?key={key}")), "/v1/models");
         assert_eq!(written(format!("/{key}/v1/models")), "[hidden]");
         let long = written(format!("/{}", "x".repeat(9_000)));

@@ -58,7 +58,10 @@ pub struct AckedChunk {
 /// A body of such pieces.
 #[derive(Debug)]
 pub struct AckedBody {
-    pieces: mpsc::Receiver<AckedChunk>,
+    /// None for a body that was given with its head.
+    pieces: Option<mpsc::Receiver<AckedChunk>>,
+    /// The only piece of that one, until it begins.
+    ready: Option<AckedChunk>,
     /// The piece whose first byte was given.
     begun: Option<AckedChunk>,
     /// Bytes that are to come, where that is known.
@@ -75,18 +78,38 @@ impl AckedBody {
     /// A body of one piece of so many bytes.
     pub fn whole(pieces: mpsc::Receiver<AckedChunk>, bytes: u64) -> Self {
         Self {
-            pieces,
+            pieces: Some(pieces),
+            ready: None,
             begun: None,
             left: Some(bytes),
+        }
+    }
+
+    /// The same with its piece: it leaves in one write with the head.
+    pub fn ready(piece: AckedChunk) -> Self {
+        Self {
+            pieces: None,
+            begun: None,
+            left: Some(u64::try_from(piece.bytes.len()).unwrap_or(u64::MAX)),
+            ready: Some(piece),
         }
     }
 
     /// A body of an unknown number of pieces.
     pub fn open(pieces: mpsc::Receiver<AckedChunk>) -> Self {
         Self {
-            pieces,
+            pieces: Some(pieces),
+            ready: None,
             begun: None,
             left: None,
+        }
+    }
+
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<AckedChunk>> {
+        match (self.ready.take(), &mut self.pieces) {
+            (Some(chunk), _) => Poll::Ready(Some(chunk)),
+            (None, Some(pieces)) => pieces.poll_recv(context),
+            (None, None) => Poll::Ready(None),
         }
     }
 
@@ -94,7 +117,7 @@ impl AckedBody {
         let bytes = if let Some(begun) = self.begun.take() {
             begun.take()
         } else {
-            let Some(mut chunk) = std::task::ready!(self.pieces.poll_recv(context)) else {
+            let Some(mut chunk) = std::task::ready!(self.poll_chunk(context)) else {
                 return Poll::Ready(None);
             };
             match chunk.first_byte() {
@@ -136,10 +159,6 @@ pub type Response = http::Response<ResponseBody>;
 
 /// Where the response of a request goes.
 pub type Responder = oneshot::Sender<Result<Response, ApiError>>;
-
-/// How long a call waited for the ledger before its answer; an extension of the answer, for the log.
-#[derive(Debug, Clone, Copy)]
-pub struct LedgerLatency(pub Duration);
 
 /// A time for a log line.
 pub fn micros(time: Duration) -> u64 {

@@ -40,6 +40,11 @@ impl PeerWatch {
         self.peer() == Peer::Gone
     }
 
+    /// Whether the peer has closed nothing, as far as is known now.
+    pub fn is_there(&self) -> bool {
+        self.peer() == Peer::There
+    }
+
     /// Waits until a reset shows that the peer has disconnected. The server does not check a connection
     /// while it waits for its answer, since a peer that has closed its half is still served.
     pub async fn gone(&self) {
@@ -117,7 +122,7 @@ mod tests {
     async fn a_connected_peer_is_told_from_a_disconnected_one() {
         let (line, mut theirs) = pair().await;
         let watch = line.watch();
-        assert!(!watch.is_gone());
+        assert!(!watch.is_gone() && watch.is_there());
         assert!(!watch.has_left().await);
         line.send(b"hello").await;
         let mut received = [0; 5];
@@ -126,7 +131,7 @@ mod tests {
         drop(theirs);
         tokio::time::sleep(Duration::from_millis(50)).await;
         // Nothing was sent since, so the reset cannot be seen.
-        assert!(!watch.is_gone());
+        assert!(!watch.is_gone() && !watch.is_there());
         line.send(b"a head").await;
         assert!(watch.has_left().await);
         assert!(watch.is_gone());

@@ -16,6 +16,7 @@ use trunkline_types::{AccountId, Clock, Money, RANDOM_BYTES, RequestId, Timestam
 
 use crate::attempt::AttemptSample;
 use crate::error::ApiError;
+use crate::id_bytes::IdBytes;
 use crate::in_flight::{InFlight, InFlightPermit};
 use crate::key_table::{Found, KeyTable};
 use crate::limit_rules::Rules;
@@ -56,6 +57,7 @@ pub struct EdgeState {
     pub telemetry: Option<Telemetry>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn RandomSource>,
+    id_bytes: IdBytes,
     leaving: AtomicBool,
     pub obstacles: Obstacles,
     completed_calls: broadcast::Sender<CompletedCall>,
@@ -92,6 +94,7 @@ impl EdgeState {
             telemetry: config.telemetry,
             clock: config.clock,
             random: config.random,
+            id_bytes: IdBytes::default(),
             leaving: AtomicBool::new(false),
             obstacles: Obstacles::default(),
             completed_calls: broadcast::channel(WATCHED_CALLS).0,
@@ -193,10 +196,11 @@ impl EdgeState {
     }
 
     pub fn request_id(&self) -> RequestId {
-        let mut random = [0; RANDOM_BYTES];
-        if self.random.fill(&mut random).is_err() {
+        let random = self.id_bytes.take(self.random.as_ref());
+        let random = random.unwrap_or_else(|_| {
             tracing::error!("random bytes: the operating system returned none");
-        }
+            [0; RANDOM_BYTES]
+        });
         RequestId::new(self.now(), random)
     }
 

@@ -37,6 +37,11 @@ pub enum Step {
 }
 
 impl Step {
+    /// Whether the steps of requests are in the log.
+    pub(crate) fn are_logged() -> bool {
+        tracing::enabled!(target: "trunkline::steps", tracing::Level::TRACE)
+    }
+
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

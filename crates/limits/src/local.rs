@@ -1,11 +1,11 @@
 //! The counters of this node in memory. Those of one group share a lock, so that a call takes from
 //! every limit or from none.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use trunkline_types::OwnKeyMap;
 
 use crate::concurrency::ConcurrencyCounter;
 use crate::decision::{CounterState, Decision, Source};
@@ -36,7 +36,7 @@ pub(crate) struct LocalCounters {
 
 #[derive(Debug, Default)]
 struct Shard {
-    groups: HashMap<CounterGroup, Group>,
+    groups: OwnKeyMap<CounterGroup, Group>,
     count: usize,
     sweep_at: usize,
 }
@@ -44,7 +44,7 @@ struct Shard {
 /// The counters of one group.
 #[derive(Debug, Default)]
 struct Group {
-    counters: HashMap<CounterKey, Counter>,
+    counters: OwnKeyMap<CounterKey, Counter>,
     /// Serialises requests to Redis for this group.
     gate: Arc<tokio::sync::Mutex<()>>,
 }

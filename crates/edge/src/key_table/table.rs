@@ -10,7 +10,7 @@ use trunkline_store::Policy;
 use trunkline_store::accounts::Account;
 use trunkline_store::keys::{KeyCursor, KeyHash, KeySnapshotRow};
 use trunkline_store::table_checksum::TableChecksum;
-use trunkline_types::{AccountId, Defect, KeyId, Timestamp};
+use trunkline_types::{AccountId, Defect, KeyId, OwnKeyMap, Timestamp};
 
 /// Entries of one block. The table grows by blocks and never moves an entry, so it needs no memory for a
 /// second copy of itself.
@@ -79,7 +79,7 @@ pub(super) struct Table {
     /// The same by place.
     rotated: HashMap<u32, KeyHash>,
     policies: HashSet<Arc<Policy>>,
-    pub(super) accounts: HashMap<AccountId, Arc<Account>>,
+    pub(super) accounts: OwnKeyMap<AccountId, Arc<Account>>,
     pub(super) seen_keys: Option<KeyCursor>,
     pub(super) seen_accounts: Option<(i64, AccountId)>,
     pub(super) key_tally: TableChecksum,

@@ -9,7 +9,7 @@ use hyper::body::Body as _;
 use super::{RequestContext, RequestFacts};
 use crate::attempt::Attempt;
 use crate::in_flight::BufferPermit;
-use crate::response::{LedgerLatency, Response};
+use crate::response::Response;
 
 impl RequestContext {
     /// The head of the answer is ready, and a whole answer altogether.
@@ -18,12 +18,13 @@ impl RequestContext {
         let mut facts = self.facts();
         facts.status = Some(answer.status().as_u16());
         facts.first_byte = Some(elapsed);
-        facts.in_ledger = answer
-            .extensions()
-            .get::<LedgerLatency>()
-            .map(|time| time.0);
         drop(facts);
         self.sent(answer.body().size_hint().exact().unwrap_or(0));
+    }
+
+    /// How long a whole answer waited for the ledger.
+    pub fn waited_for_ledger(&self, time: Duration) {
+        self.facts().in_ledger = Some(time);
     }
 
     /// The bytes of an answer, counted as memory of its account until the connection has taken them.
