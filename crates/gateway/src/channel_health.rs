@@ -1,7 +1,6 @@
 //! How channels do by model and endpoint: this node counts while calls end, and adds its sums to those of the database
 //! from time to time.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use trunkline_db::{Database, DbError};
@@ -9,18 +8,19 @@ use trunkline_edge::attempt::AttemptSample;
 use trunkline_edge::state::CompletedCall;
 use trunkline_ledger::Outcome;
 use trunkline_store::channel_health::{self, ChannelSums, HealthKey};
+use trunkline_types::OwnKeyMap;
 
 /// Channels and endpoints, and models of each, that are counted between two additions; more is a mistake.
 const MAX_PLACES: usize = 10_000;
 const MAX_MODELS: usize = 10_000;
 
 /// Sums by model.
-type ByModel = HashMap<String, ChannelSums>;
+type ByModel = OwnKeyMap<String, ChannelSums>;
 
 #[derive(Debug, Default)]
 pub(crate) struct ChannelHealthTable {
     /// By channel and endpoint.
-    counted: Mutex<HashMap<(i64, &'static str), ByModel>>,
+    counted: Mutex<OwnKeyMap<(i64, &'static str), ByModel>>,
 }
 
 impl ChannelHealthTable {

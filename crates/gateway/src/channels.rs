@@ -10,14 +10,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Uri;
 use trunkline_keyring::{Binding, GenerationId, Generations, Keyring, Purpose};
 use trunkline_store::Policy;
 use trunkline_store::channels::{
     Channel as ChannelRow, ChannelId, ChannelState, CostBook, Credential as CredentialRow,
     proxy_context,
 };
-use trunkline_types::{EndpointType, RequestId, Secret, Timestamp};
-use trunkline_upstream::{Deadlines, Provider, Providers, Proxy};
+use trunkline_types::{EndpointType, OwnKeyMap, RequestId, Secret, Timestamp};
+use trunkline_upstream::{
+    Ask, Deadlines, Format as UpstreamFormat, Provider, Providers, Proxy, Task, UrlError,
+};
 use trunkline_wire::Format;
 
 use self::credential::CredentialError;
@@ -42,8 +45,8 @@ const MADE: [EndpointType; 5] = [
 /// All channels that can be used.
 #[derive(Debug, Default)]
 pub(crate) struct ChannelRegistry {
-    by_model: HashMap<String, Vec<Arc<Channel>>>,
-    all: HashMap<ChannelId, Arc<Channel>>,
+    by_model: OwnKeyMap<String, Vec<Arc<Channel>>>,
+    all: OwnKeyMap<ChannelId, Arc<Channel>>,
     secrets: Vec<Secret>,
     /// Channels with sealed values that the keyring does not open, and how many of each.
     pub(crate) unopened: BTreeMap<String, usize>,
@@ -60,6 +63,8 @@ pub(crate) struct Channel {
     pub(crate) provider: Provider,
     /// Where it is, without a slash at the end.
     pub(crate) base: String,
+    /// The addresses of calls that differ in nothing but their bodies, by the provider's format.
+    addresses: Vec<(UpstreamFormat, Uri)>,
     /// Its number as a text, by which seals of its upstream are told apart.
     pub(crate) mark: String,
     pub(crate) proxy: Option<Proxy>,
@@ -213,7 +218,7 @@ impl Channel {
         let base = row.base_url.as_deref().or(provider.base_url.as_deref());
         let base = base.ok_or("it has no address")?.trim_end_matches('/');
         let base = base.to_owned();
-        if base.parse::<http::Uri>().is_err() {
+        if base.parse::<Uri>().is_err() {
             return Err("its address is not one");
         }
         let known = before.all.get(&row.id);
@@ -248,6 +253,7 @@ impl Channel {
         Ok(Self {
             mark: row.id.number().to_string(),
             row,
+            addresses: fixed_addresses(&provider, &base),
             provider,
             base,
             proxy,
@@ -277,6 +283,16 @@ impl Channel {
     pub(crate) fn speaks(&self, word: &str) -> bool {
         let mut formats = self.provider.formats.iter();
         formats.any(|format| format.as_str() == word)
+    }
+
+    /// Where a call goes.
+    pub(crate) fn address(&self, ask: &Ask<'_>) -> Result<Uri, UrlError> {
+        let is_fixed = |format: UpstreamFormat| ask.task == Task::Generate && format == ask.format;
+        let mut fixed = self.addresses.iter();
+        match fixed.find(|(format, _)| is_fixed(*format)) {
+            Some((_, address)) => Ok(address.clone()),
+            None => self.provider.address(&self.base, ask),
+        }
     }
 
     /// The upstream's name of a model.
@@ -339,6 +355,14 @@ impl Channel {
             total: millis(self.provider.total_ms).min(total),
         }
     }
+}
+
+/// The addresses that need not be put together for each call.
+fn fixed_addresses(provider: &Provider, base: &str) -> Vec<(UpstreamFormat, Uri)> {
+    let formats = provider.formats.iter();
+    let fixed =
+        formats.filter_map(|format| Some((*format, provider.fixed_address(base, *format)?)));
+    fixed.collect()
 }
 
 /// The credentials of a channel that can be used, with what was learnt of them; counts those that the keyring

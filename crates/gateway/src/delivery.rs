@@ -90,7 +90,11 @@ pub(crate) async fn hand_over<T>(
     if matches!(tokio::time::timeout(patience, given).await, Ok(Some(()))) {
         return true;
     }
-    // From here on it cannot be taken; it may have been a moment ago.
+    was_taken(receipt)
+}
+
+/// From here on it cannot be taken; it may have been a moment ago.
+fn was_taken(mut receipt: oneshot::Receiver<()>) -> bool {
     receipt.close();
     receipt.try_recv().is_ok()
 }
@@ -107,18 +111,40 @@ pub(crate) async fn send_acked(
     if body.is_empty() {
         return responder.send(Ok(response)).is_ok();
     }
-    let (pieces, coming) = mpsc::channel(1);
     let length = u64::try_from(body.len()).unwrap_or(u64::MAX);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    let patience = services.settings.accept.reader_wait;
+    let body = context.counted(body);
+    if context.watch.is_there() {
+        return send_at_once(responder, response, body, patience).await;
+    }
+    // Whether a peer that says nothing more has left shows when it was sent something: the head goes first.
+    let (pieces, coming) = mpsc::channel(1);
     *response.body_mut() = ResponseBody::Acked(AckedBody::whole(coming, length));
-    let sent = response.headers_mut();
-    sent.insert(CONTENT_LENGTH, HeaderValue::from(length));
     let out = AckedSender {
         pieces,
         watch: context.watch.clone(),
-        patience: services.settings.accept.reader_wait,
+        patience,
     };
-    let body = context.counted(body);
     responder.send(Ok(response)).is_ok() && out.hand(body).await
+}
+
+/// Sends head and body in one write. False if the client did not take its first byte.
+async fn send_at_once(
+    responder: Responder,
+    mut response: Response,
+    bytes: Bytes,
+    patience: Duration,
+) -> bool {
+    let (taken, mut receipt) = oneshot::channel();
+    let piece = AckedChunk { bytes, taken };
+    *response.body_mut() = ResponseBody::Acked(AckedBody::ready(piece));
+    if responder.send(Ok(response)).is_err() {
+        return false;
+    }
+    let received = tokio::time::timeout(patience, &mut receipt).await;
+    matches!(received, Ok(Ok(()))) || was_taken(receipt)
 }
 
 /// Refunds a charge of which nothing was delivered. Keeps trying while the ledger is unavailable.

@@ -10,6 +10,7 @@ use trunkline_catalog::{Number, RouteHealth, Routes};
 use trunkline_db::{Database, DbError};
 use trunkline_ledger::Outcome;
 use trunkline_store::route_health::{self, Health, Sample};
+use trunkline_types::OwnKeyMap;
 
 /// How far back a record looks.
 pub(crate) const WINDOW_HOURS: u32 = 24;
@@ -21,7 +22,7 @@ const RATIO_PLACES: u32 = 4;
 /// What was counted and what is known.
 #[derive(Debug)]
 pub(crate) struct RouteHealthTable {
-    counted: Mutex<HashMap<String, Sample>>,
+    counted: Mutex<OwnKeyMap<String, Sample>>,
     known: ArcSwap<HashMap<String, Health>>,
     exchanges: AtomicU64,
 }
@@ -29,7 +30,7 @@ pub(crate) struct RouteHealthTable {
 impl RouteHealthTable {
     pub(crate) fn new() -> Self {
         Self {
-            counted: Mutex::new(HashMap::new()),
+            counted: Mutex::default(),
             known: ArcSwap::from_pointee(HashMap::new()),
             exchanges: AtomicU64::new(0),
         }

@@ -1,10 +1,9 @@
 //! How long a channel's answers took to begin, by model.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use trunkline_types::Timestamp;
+use trunkline_types::{OwnKeyMap, Timestamp};
 
 /// After so long without an answer a channel is measured again.
 const KEPT_MILLIS: i64 = 300_000;
@@ -14,7 +13,7 @@ const MAX_MODELS: usize = 1_000;
 const SHARE: u64 = 5;
 
 #[derive(Debug, Default)]
-pub(crate) struct Speeds(Mutex<HashMap<String, Speed>>);
+pub(crate) struct Speeds(Mutex<OwnKeyMap<String, Speed>>);
 
 #[derive(Debug, Clone, Copy)]
 struct Speed {

@@ -16,7 +16,6 @@ mod unnamed;
 
 use std::sync::Arc;
 
-use http::header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL};
 use hyper::upgrade::OnUpgrade;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
@@ -70,10 +69,7 @@ pub(crate) async fn open(paid: PaidRequest<'_>) -> Result<Response, ApiError> {
         Err(error) => Err(error),
     };
     match accepted {
-        Ok(mut accepted) => {
-            // The connection may last for an hour.
-            accepted.headers.remove(AUTHORIZATION);
-            accepted.headers.remove(SEC_WEBSOCKET_PROTOCOL);
+        Ok(accepted) => {
             let Accepted {
                 caller,
                 headers,

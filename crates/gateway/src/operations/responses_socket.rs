@@ -9,8 +9,7 @@ mod turn;
 
 use std::sync::{Arc, Mutex};
 
-use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderName};
+use http::HeaderMap;
 
 use self::conversation::KeptResponses;
 use crate::authenticate::authenticate;
@@ -18,7 +17,7 @@ use crate::caller::Caller;
 use crate::detach::detach;
 use crate::endpoint::RESPONSES;
 use crate::error::{ApiError, ErrorCode};
-use crate::headers::detached;
+use crate::headers::kept_by_connection;
 use crate::in_flight::BufferPermit;
 use crate::paid_route::PaidRequest;
 use crate::request_context::RequestContext;
@@ -57,17 +56,13 @@ pub(crate) async fn open(paid: PaidRequest<'_>) -> Result<Response, ApiError> {
     context.step(Step::Permit);
     let upgrade = hyper::upgrade::on(&mut request);
     let (head, _) = request.into_parts();
-    let mut headers = head.headers;
-    // The connection may last for an hour.
-    headers.remove(AUTHORIZATION);
-    headers.remove(HeaderName::from_static("x-api-key"));
     let in_flight = Arc::clone(&services.edge.in_flight);
     let accepted = Accepted {
         kept_bytes: Mutex::new(BufferPermit::none(in_flight, caller.account.id)),
         services: Arc::clone(services),
         context: Arc::clone(context),
         caller,
-        headers: detached(&headers),
+        headers: kept_by_connection(&head.headers),
         kept: Mutex::default(),
     };
     let run = move |responder| async move {

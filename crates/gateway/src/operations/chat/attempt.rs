@@ -71,11 +71,12 @@ impl Attempts for Quoted {
     type Accepted = ChatAnswer;
 
     fn candidates(&self, services: &Services) -> Candidates {
+        let seed = self.seed();
         Candidates {
-            channels: self.order(services),
+            channels: self.order(services, seed),
             model: self.request.model().to_owned(),
             account: self.call.caller.account.id,
-            seed: self.seed(),
+            seed,
             // Another credential may belong to another account of the upstream.
             credential: self
                 .continues
@@ -153,7 +154,7 @@ impl Attempts for Quoted {
 impl Quoted {
     /// The channels to ask, in their order: one alone for a response that is continued; otherwise those
     /// that serve the model, and before all others the one that signed the conversation's reasoning.
-    pub(super) fn order(&self, services: &Services) -> Vec<Arc<Channel>> {
+    pub(super) fn order(&self, services: &Services, seed: u64) -> Vec<Arc<Channel>> {
         let registry = services.channels.load_full();
         let caller = &self.call.caller;
         let query = ChannelQuery {
@@ -168,7 +169,7 @@ impl Quoted {
                 .filter(|channel| channel.qualifies(&caller.key.policy))
                 .collect();
         }
-        let mut order = registry.order(query, self.call.route_rules(), self.seed());
+        let mut order = registry.order(query, self.call.route_rules(), seed);
         let sticky = self.sticky_channel();
         let index = sticky.and_then(|mark| order.iter().position(|one| one.mark == mark));
         if let Some(index) = index {
@@ -256,7 +257,7 @@ impl Quoted {
     }
 
     /// The same for every turn of a conversation: its account, its model and how it began.
-    fn seed(&self) -> u64 {
+    pub(super) fn seed(&self) -> u64 {
         const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
         const PRIME: u64 = 0x0000_0100_0000_01b3;
         const BEGINNING: usize = 1_024;

@@ -1,6 +1,7 @@
 //! Answers that come in one piece: read, metered, charged, then handed over.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -11,7 +12,8 @@ use trunkline_wire::canonical::{Meter, ReportedUsage, Response as CanonicalRespo
 use trunkline_wire::read_response_facts;
 use trunkline_wire::{
     Cost, Format, ResponseError, ToolCallCounter, UpstreamError, passthrough_with_cost,
-    read_response, response_with_cost, rewrite_response, scan_response, write_response,
+    read_response, response_with_cost, response_with_cost_at, rewrite_response, scan_response,
+    write_response,
 };
 
 use super::Quoted;
@@ -25,9 +27,7 @@ use crate::idempotency::StoredResponse;
 use crate::operation::{RelayEnd, Settled};
 use crate::priced_call::Price;
 use crate::request_context::RequestContext;
-use crate::response::{
-    self, LedgerLatency, Responder, Response, set_cost, set_dropped, set_ending, set_warnings,
-};
+use crate::response::{self, Responder, Response, set_cost, set_dropped, set_ending, set_warnings};
 use crate::services::Services;
 
 pub(super) const BROKE_OFF: &str = "the upstream ended its answer early; nothing was charged";
@@ -39,6 +39,8 @@ pub(crate) struct Buffered {
     parsed: Option<Parsed>,
     /// As the upstream sent it.
     pub(super) body: Bytes,
+    /// Where the usage stands in it; none where that is not known, or not any more.
+    usage_at: Option<Range<usize>>,
     /// Usage of an answer that was cut where the money ended: the answer does not have it.
     cut_usage: Option<AnswerUsage>,
     /// What it used and what that costs, once it is metered.
@@ -52,6 +54,7 @@ enum Parsed {
         counted: Option<ReportedUsage>,
         written: u64,
         id: String,
+        usage_at: Option<Range<usize>>,
     },
     /// In another one: all of it.
     Canonical(CanonicalResponse),
@@ -122,6 +125,7 @@ impl Answering<'_> {
             upstream: self.upstream,
             parsed: Some(parsed),
             body,
+            usage_at: None,
             cut_usage,
             counted: None,
             response: None,
@@ -152,6 +156,18 @@ pub(super) fn blamed(services: &Services, refusal: Option<&UpstreamError>) -> Op
         error: upstream_refusal(services, StatusCode::BAD_REQUEST, refusal),
         outcome: Outcome::Refused,
     })
+}
+
+// === impl Parsed ===
+
+impl Parsed {
+    /// Where the usage stands, as long as the answer is as the upstream sent it.
+    fn usage_at(self) -> Option<Range<usize>> {
+        match self {
+            Self::Same { usage_at, .. } => usage_at,
+            Self::Canonical(_) => None,
+        }
+    }
 }
 
 // === impl Buffered ===
@@ -203,10 +219,12 @@ impl Buffered {
 
     /// The response, before its charge is known to be written.
     fn response(&mut self, services: &Services, quoted: &Quoted, amount: Money) -> Response {
-        if let Some(parsed) = self.parsed.take() {
-            let body = self.body.clone();
+        if let Some(mut parsed) = self.parsed.take() {
             let counted = self.counted.as_ref().map(|(counted, _)| counted);
-            self.body = quoted.shown_body(services, &self.upstream, parsed, body, counted);
+            match quoted.shown_body(services, &self.upstream, &mut parsed, &self.body, counted) {
+                Some(changed) => self.body = changed,
+                None => self.usage_at = parsed.usage_at(),
+            }
         }
         self.tell_cost(quoted, amount);
         let body = self.body.clone();
@@ -225,9 +243,10 @@ impl Buffered {
             return;
         };
         cost.total = amount;
-        let priced = match quoted.endpoint.passthrough {
-            Some(_) => passthrough_with_cost(&self.body, cost),
-            None => response_with_cost(quoted.format(), &self.body, counted, cost),
+        let priced = match (quoted.endpoint.passthrough, self.usage_at.take()) {
+            (Some(_), _) => passthrough_with_cost(&self.body, cost),
+            (None, Some(usage_at)) => response_with_cost_at(&self.body, usage_at, cost),
+            (None, None) => response_with_cost(quoted.format(), &self.body, counted, cost),
         };
         self.body = priced.unwrap_or_else(|| self.body.clone());
     }
@@ -270,13 +289,14 @@ impl Buffered {
             None => self.response(services, quoted, settled.charged),
         };
         // A settlement that was written before may be of another amount, and that is the one that counts.
-        let counted = self.counted.as_ref();
-        if !settled.is_stored && counted.is_some_and(|(_, cost)| cost.total != settled.charged) {
-            self.tell_cost(quoted, settled.charged);
+        let reported = self.counted.as_ref().map(|(_, cost)| cost.total);
+        if reported != Some(settled.charged) {
+            if reported.is_some() && !settled.is_stored {
+                self.tell_cost(quoted, settled.charged);
+            }
+            set_cost(response.headers_mut(), settled.charged);
         }
-        set_cost(response.headers_mut(), settled.charged);
-        let latency = LedgerLatency(settled.in_ledger);
-        response.extensions_mut().insert(latency);
+        context.waited_for_ledger(settled.in_ledger);
         // What is stored is there for a client that comes back: nothing of it is refunded.
         if settled.is_stored {
             respond(self.responder, Ok(response));
@@ -304,32 +324,35 @@ impl Quoted {
                 counted: whole.reported,
                 written,
                 id: whole.id,
+                usage_at: whole.usage_at,
             });
         }
         let answer = read_response(upstream.to, body)?;
         Ok(Parsed::Canonical(upstream.state.restore(answer)))
     }
 
-    /// The answer as the caller gets it.
+    /// The answer as the caller gets it; none if that is as it came.
     fn shown_body(
         &self,
         services: &Services,
         upstream: &Upstream,
-        parsed: Parsed,
-        body: Bytes,
+        parsed: &mut Parsed,
+        body: &Bytes,
         counted: Option<&ReportedUsage>,
-    ) -> Bytes {
+    ) -> Option<Bytes> {
         match parsed {
             Parsed::Same { id, .. } => {
                 let mut rewrite = self.rewrite(upstream);
-                rewrite.id = self.sealed_id(services, upstream, &id, self.request.facts.stores);
-                rewrite_response(upstream.to, &body, &rewrite).unwrap_or(body)
+                rewrite.id = self.sealed_id(services, upstream, id, self.request.facts.stores);
+                rewrite_response(upstream.to, body, &rewrite)
             }
-            Parsed::Canonical(mut answer) => {
+            Parsed::Canonical(answer) => {
                 // Where the upstream reported nothing, the caller sees what it pays for.
-                answer.reported = answer.reported.or_else(|| counted.cloned());
+                if answer.reported.is_none() {
+                    answer.reported = counted.cloned();
+                }
                 let meta = self.response_meta(services, upstream);
-                Bytes::from(write_response(self.format(), &answer, &meta))
+                Some(Bytes::from(write_response(self.format(), answer, &meta)))
             }
         }
     }

@@ -98,7 +98,7 @@ impl Quoted {
 
     /// Adds to a quote what would be lost on the way to the channel that would be asked first.
     pub(crate) fn preview_losses(&mut self, services: &Services) -> Result<(), ApiError> {
-        let order = self.order(services);
+        let order = self.order(services, self.seed());
         let first = order.iter().find_map(|channel| self.for_channel(channel));
         let dropped = match first {
             Some(outbound) => {

@@ -33,10 +33,7 @@ pub(super) async fn send(
         id: None,
     };
     let unsent = |error: trunkline_upstream::UrlError| SendError::NotSent(error.to_string());
-    let uri = channel
-        .provider
-        .address(&channel.base, &ask)
-        .map_err(unsent)?;
+    let uri = channel.address(&ask).map_err(unsent)?;
     let settings = &services.settings;
     let total = if facts.stream {
         Duration::from_millis(channel.provider.total_ms)

@@ -101,7 +101,7 @@ impl Quoted {
         if self.request.unlisted.is_empty() && !has_flags {
             return Ok(());
         }
-        let order = self.order(services);
+        let order = self.order(services, self.seed());
         let mut first = None;
         let channels = order.iter().map(|channel| Some(channel.as_ref()));
         let none = order.is_empty().then_some(None);

@@ -16,7 +16,7 @@ use super::turn::{Begun, Command, OpenChannel, TurnEnd, TurnLink};
 use crate::caller::Caller;
 use crate::detach::beside;
 use crate::error::{ApiError, ErrorCode};
-use crate::headers::detached;
+use crate::headers::kept_by_connection;
 use crate::pipeline::execute;
 use crate::request_context::RequestContext;
 use crate::services::Services;
@@ -122,7 +122,7 @@ impl Turns {
             services,
             context,
             caller,
-            headers: Arc::new(detached(headers)),
+            headers: Arc::new(kept_by_connection(headers)),
         }
     }
 
