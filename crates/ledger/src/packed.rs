@@ -172,8 +172,9 @@ impl PackedHolds {
             node_epoch,
             lane: self.lane,
             seq: batch.seq,
-            of_any_epoch: false,
+            holder: None,
             may_notify,
+            may_be_applied: batch.may_be_applied,
         };
         let row = arguments.call(connection, batch.day, &header).await?;
         answers::read(batch, self.lane, &arguments, &row)
@@ -251,6 +252,8 @@ impl PackedHolds {
 pub(crate) struct PackedBatch<'a> {
     pub(crate) day: Day,
     pub(crate) seq: i64,
+    /// It was sent before under this sequence, and may have been applied.
+    pub(crate) may_be_applied: bool,
     pub(crate) ops: &'a [&'a Op],
 }
 

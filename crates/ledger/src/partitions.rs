@@ -13,12 +13,34 @@ const FORGOTTEN_AT_ONCE: i32 = 50_000;
 /// Links of hash chains that one transaction deletes; a run deletes all that are due.
 const LINKS_AT_ONCE: i32 = 10_000;
 
+/// Queries over all days that run at once: a report, the audit and the search for dead nodes.
+const QUERIES_AT_ONCE: i64 = 3;
+
+/// The server has fewer locks than queries over all days take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockShortage {
+    /// Tables and indexes of all days, each of which such a query locks.
+    pub relations: i64,
+    /// Locks of the whole server, by its settings.
+    pub locks: i64,
+}
+
 /// Makes the partitions from yesterday to [`DAYS_AHEAD`] days ahead of the database's clock. Returns
 /// how many tables were new. Safe to repeat and to run from many nodes.
 pub async fn ensure(database: &Database) -> Result<i32, DbError> {
     let mut tx = database.begin().await?;
     let made = make(&mut tx).await;
     tx.finish(made).await
+}
+
+/// Whether the server's lock table is too small for queries over the days that there are now. Without free locks such a
+/// query fails with "out of shared memory", and any other statement with it, so it is better known some days before.
+pub async fn lock_shortage(database: &Database) -> Result<Option<LockShortage>, DbError> {
+    let mut tx = database.begin().await?;
+    let read = read_locks(&mut tx).await;
+    let (relations, locks) = tx.finish(read).await?;
+    let needed = relations.saturating_mul(QUERIES_AT_ONCE);
+    Ok((needed > locks).then_some(LockShortage { relations, locks }))
 }
 
 /// Drops the days that are older than `days`, oldest first, then their sums and the links of their chains. Returns how
@@ -53,6 +75,17 @@ async fn make(tx: &mut Tx) -> Result<i32, DbError> {
     // Events are partitioned by the same days.
     events::make_partitions(tx, DAYS_AHEAD).await?;
     Ok(made)
+}
+
+/// The relations of all days, and the server's locks.
+async fn read_locks(tx: &mut Tx) -> Result<(i64, i64), DbError> {
+    let read = sqlx::query_as(
+        "SELECT (SELECT count(*) FROM pg_catalog.pg_class AS c
+                 WHERE c.relnamespace = 'ledger'::regnamespace AND c.relkind IN ('r', 'p', 'i', 'I')),
+             current_setting('max_locks_per_transaction')::bigint
+                 * (current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint)",
+    );
+    Ok(read.fetch_one(&mut **tx).await?)
 }
 
 async fn drop_oldest_day(tx: &mut Tx, days: i32) -> Result<bool, DbError> {

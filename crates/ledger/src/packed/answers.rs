@@ -1,7 +1,9 @@
 //! The answers of `ledger.apply_<day>`, as operations have them.
 
+use serde::Deserialize;
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
+use sqlx::types::Json;
 use trunkline_types::{AccountId, RequestId};
 use uuid::Uuid;
 
@@ -25,14 +27,16 @@ pub(crate) struct AppliedBatch {
 }
 
 /// A list of the answer, or nothing where no operation has such an answer.
+#[derive(Deserialize)]
+#[serde(transparent)]
 struct List<T>(Option<Vec<Option<T>>>);
 
-struct Lists {
-    epoch_id: i32,
+/// What a batch has that refused a reservation or raised a hold: no other row says it, so the batch's own row has it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Noted {
+    /// Without it all reservations are held.
     r_codes: List<i16>,
-    r_positions: List<i32>,
-    r_paid: List<i64>,
-    r_trial: List<i64>,
     r_budgets: List<i64>,
     r_fits: List<i64>,
     r_reserved: List<i64>,
@@ -42,6 +46,13 @@ struct Lists {
     e_codes: List<i16>,
     e_held: List<i64>,
     e_budgets: List<i64>,
+}
+
+struct Lists {
+    epoch_id: i32,
+    r_paid: List<i64>,
+    r_trial: List<i64>,
+    noted: Noted,
     s_codes: List<i16>,
     s_paid: List<i64>,
     s_trial: List<i64>,
@@ -155,25 +166,22 @@ impl<T: Copy> List<T> {
     }
 }
 
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
 // === impl Lists ===
 
 impl Lists {
     fn of(row: &PgRow) -> Result<Self, sqlx::Error> {
+        let noted: Option<Json<Noted>> = row.try_get("answers")?;
         Ok(Self {
             epoch_id: row.try_get("epoch_id")?,
-            r_codes: List::of(row, "r_codes")?,
-            r_positions: List::of(row, "r_positions")?,
             r_paid: List::of(row, "r_paid")?,
             r_trial: List::of(row, "r_trial")?,
-            r_budgets: List::of(row, "r_budgets")?,
-            r_fits: List::of(row, "r_fits")?,
-            r_reserved: List::of(row, "r_reserved")?,
-            r_others: List::of(row, "r_others")?,
-            r_same_body: List::of(row, "r_same_body")?,
-            r_finished: List::of(row, "r_finished")?,
-            e_codes: List::of(row, "e_codes")?,
-            e_held: List::of(row, "e_held")?,
-            e_budgets: List::of(row, "e_budgets")?,
+            noted: noted.map(|Json(noted)| noted).unwrap_or_default(),
             s_codes: List::of(row, "s_codes")?,
             s_paid: List::of(row, "s_paid")?,
             s_trial: List::of(row, "s_trial")?,
@@ -191,22 +199,28 @@ impl Lists {
         let nanos = |list: &List<i64>| list.at(place).unwrap_or(0);
         let too_little = |by| ReserveAnswer::TooLittle {
             by,
-            fits: money(nanos(&self.r_fits)),
-            reserved: money(nanos(&self.r_reserved)),
+            fits: money(nanos(&self.noted.r_fits)),
+            reserved: money(nanos(&self.noted.r_reserved)),
         };
-        let answer = match (self.r_codes.at(place), self.r_positions.at(place)) {
-            (Some(0), Some(position)) => {
-                let (paid, trial) = (nanos(&self.r_paid), nanos(&self.r_trial));
+        let code = match &self.noted.r_codes.0 {
+            None => Some(0),
+            Some(_) => self.noted.r_codes.at(place),
+        };
+        let answer = match (code, self.r_paid.at(place)) {
+            (Some(0), Some(paid)) => {
+                let trial = nanos(&self.r_trial);
+                // Positions count what is held, in the order of the reservations.
+                let before = i32::try_from(outcome.opened.len()).unwrap_or(i32::MAX);
                 outcome
                     .opened
-                    .push((reserve.request, name(position, paid, trial)));
+                    .push((reserve.request, name(before.saturating_add(1), paid, trial)));
                 ReserveAnswer::Held {
                     paid: money(paid),
                     trial: money(trial),
                 }
             }
             (Some(1), _) => too_little(Shortage::Wallet),
-            (Some(2), _) => too_little(Shortage::Budget(nanos(&self.r_budgets))),
+            (Some(2), _) => too_little(Shortage::Budget(nanos(&self.noted.r_budgets))),
             (Some(3), _) => ReserveAnswer::NeverToppedUp,
             (Some(4), _) => ReserveAnswer::CapacityReached,
             (Some(5), _) => match self.same_key(place) {
@@ -229,9 +243,9 @@ impl Lists {
 
     fn same_key(&self, place: usize) -> Option<ReserveAnswer> {
         Some(ReserveAnswer::SameKey {
-            request: RequestId::from_uuid(self.r_others.at(place)?).ok()?,
-            same_body: self.r_same_body.at(place)?,
-            finished: self.r_finished.at(place)?,
+            request: RequestId::from_uuid(self.noted.r_others.at(place)?).ok()?,
+            same_body: self.noted.r_same_body.at(place)?,
+            finished: self.noted.r_finished.at(place)?,
         })
     }
 
@@ -241,9 +255,9 @@ impl Lists {
         request: Option<RequestId>,
         outcome: &mut AppliedBatch,
     ) -> Applied {
-        let total = money(self.e_held.at(place).unwrap_or(0));
-        let budget = self.e_budgets.at(place).unwrap_or(0);
-        let answer = match self.e_codes.at(place) {
+        let total = money(self.noted.e_held.at(place).unwrap_or(0));
+        let budget = self.noted.e_budgets.at(place).unwrap_or(0);
+        let answer = match self.noted.e_codes.at(place) {
             Some(0) => ExtendAnswer::Held { total },
             Some(1) => ExtendAnswer::Short {
                 by: Shortage::Wallet,

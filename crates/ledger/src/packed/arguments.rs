@@ -1,6 +1,7 @@
 //! The arrays that `ledger.apply_<day>` takes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::LazyLock;
 
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
@@ -17,6 +18,10 @@ use crate::operations::{Detail, Extend, Op, Reserve, Unpaid, Wallets};
 
 /// The statement's arguments, in the order of the function's.
 const ARGUMENTS: usize = 46;
+static MARKS: LazyLock<String> = LazyLock::new(|| {
+    let marks: Vec<String> = (1..=ARGUMENTS).map(|mark| format!("${mark}")).collect();
+    marks.join(", ")
+});
 
 type Call<'q> = Query<'q, Postgres, PgArguments>;
 
@@ -24,8 +29,11 @@ pub(super) struct Header<'a> {
     pub(super) node_epoch: &'a NodeEpoch,
     pub(super) lane: i16,
     pub(super) seq: i64,
-    pub(super) of_any_epoch: bool,
+    /// The epoch and the lane that made the holds which end, unless they are those of the batch.
+    pub(super) holder: Option<(i32, i16)>,
     pub(super) may_notify: bool,
+    /// It was sent before under this sequence.
+    pub(super) may_be_applied: bool,
 }
 
 /// The end of one hold.
@@ -181,16 +189,17 @@ impl<'a> Arguments<'a> {
         day: Day,
         header: &Header<'_>,
     ) -> Result<PgRow, sqlx::Error> {
-        let marks: Vec<String> = (1..=ARGUMENTS).map(|mark| format!("${mark}")).collect();
-        let text = format!("SELECT * FROM {}({})", day.apply(), marks.join(", "));
+        let text = format!("SELECT * FROM {}({})", day.apply(), *MARKS);
         // Nothing but digits of a date was put in.
         let call = sqlx::query(sqlx::AssertSqlSafe(text))
             .bind(header.node_epoch.node.as_str())
             .bind(header.node_epoch.epoch)
             .bind(header.lane)
             .bind(header.seq)
-            .bind(header.of_any_epoch)
+            .bind(header.holder.map(|(epoch_id, _)| epoch_id))
+            .bind(header.holder.map(|(_, lane)| lane))
             .bind(header.may_notify)
+            .bind(header.may_be_applied)
             .bind(&self.accounts)
             .bind(&self.revisions);
         let call = self.bind_claims(self.bind_reserves(call));
@@ -200,15 +209,15 @@ impl<'a> Arguments<'a> {
 
     fn bind_reserves<'q>(&'q self, call: Call<'q>) -> Call<'q> {
         let reserves = &self.reserves;
-        call.bind(each(reserves, |reserve| reserve.request.uuid()))
-            .bind(each(reserves, |reserve| self.account(reserve.account)))
-            .bind(each(reserves, |reserve| reserve.key.map(KeyId::number)))
-            .bind(each(reserves, |reserve| reserve.amount.nanos()))
-            .bind(each(reserves, |reserve| {
+        call.bind(list(reserves, |reserve| reserve.request.uuid()))
+            .bind(list(reserves, |reserve| self.account(reserve.account)))
+            .bind(list(reserves, |reserve| reserve.key.map(KeyId::number)))
+            .bind(list(reserves, |reserve| reserve.amount.nanos()))
+            .bind(list(reserves, |reserve| {
                 reserve.wallets == Wallets::PaidOnly
             }))
-            .bind(&self.terms)
-            .bind(each(reserves, |reserve| {
+            .bind(unless_empty(self.terms.as_slice()))
+            .bind(list(reserves, |reserve| {
                 i32::try_from(reserve.lifetime.as_millis()).unwrap_or(i32::MAX)
             }))
     }
@@ -218,73 +227,84 @@ impl<'a> Arguments<'a> {
         let reserves = &self.reserves;
         let names: Vec<&str> = self.capacities.keys().copied().collect();
         let caps: Vec<i64> = self.capacities.values().copied().collect();
-        let capacities = (!names.is_empty()).then(|| {
-            each(reserves, |reserve| {
-                let name = reserve.capacity.as_ref().map(|claim| claim.name.as_str());
-                name.map(|name| index_of(&names, &name))
-            })
-        });
-        let has_keys = reserves.iter().any(|reserve| reserve.idempotency.is_some());
-        let keys = has_keys.then(|| {
-            each(reserves, |reserve| {
-                reserve.idempotency.as_ref().map(|idem| idem.key.as_str())
-            })
-        });
-        let bodies = has_keys.then(|| {
-            each(reserves, |reserve| {
-                let idempotency = reserve.idempotency.as_ref();
-                idempotency.map(|idem| idem.body_hash.as_slice())
-            })
+        let capacities = list_of_some(reserves, |reserve| {
+            let name = reserve.capacity.as_ref().map(|claim| claim.name.as_str());
+            name.map(|name| index_of(&names, &name))
         });
         call.bind(capacities)
-            .bind(keys)
-            .bind(bodies)
-            .bind(names)
-            .bind(caps)
-            .bind(&self.budgets)
-            .bind(&self.budget_reservations)
-            .bind(&self.budget_windows)
+            .bind(list_of_some(reserves, |reserve| {
+                reserve.idempotency.as_ref().map(|idem| idem.key.as_str())
+            }))
+            .bind(list_of_some(reserves, |reserve| {
+                let idempotency = reserve.idempotency.as_ref();
+                idempotency.map(|idem| idem.body_hash.as_slice())
+            }))
+            .bind(unless_empty(names))
+            .bind(unless_empty(caps))
+            .bind(unless_empty(self.budgets.as_slice()))
+            .bind(unless_empty(self.budget_reservations.as_slice()))
+            .bind(unless_empty(self.budget_windows.as_slice()))
     }
 
     fn bind_extends<'q>(&'q self, call: Call<'q>) -> Call<'q> {
         let extends: Vec<&(&Extend, &PackedHold)> = self.extends.iter().collect();
-        call.bind(each(&extends, |(extend, _)| extend.request.uuid()))
-            .bind(each(&extends, |(extend, _)| self.account(extend.account)))
-            .bind(each(&extends, |(_, hold)| hold.seq))
-            .bind(each(&extends, |(_, hold)| hold.position))
-            .bind(each(&extends, |(extend, _)| extend.total.nanos()))
+        call.bind(list(&extends, |(extend, _)| extend.request.uuid()))
+            .bind(list(&extends, |(extend, _)| self.account(extend.account)))
+            .bind(list(&extends, |(_, hold)| hold.seq))
+            .bind(list(&extends, |(_, hold)| hold.position))
+            .bind(list(&extends, |(extend, _)| extend.total.nanos()))
     }
 
     fn bind_ends<'q>(&'q self, call: Call<'q>) -> Call<'q> {
         let ends: Vec<&End<'_>> = self.ends.iter().collect();
-        call.bind(each(&ends, |end| end.request.uuid()))
-            .bind(each(&ends, |end| self.account(end.account)))
-            .bind(each(&ends, |end| end.hold.epoch_id))
-            .bind(each(&ends, |end| end.hold.lane))
-            .bind(each(&ends, |end| end.hold.seq))
-            .bind(each(&ends, |end| end.hold.position))
-            .bind(each(&ends, |end| end.amount))
+        call.bind(list(&ends, |end| end.request.uuid()))
+            .bind(list(&ends, |end| self.account(end.account)))
+            .bind(list(&ends, |end| end.hold.seq))
+            .bind(list(&ends, |end| end.hold.position))
+            .bind(list(&ends, |end| end.amount))
     }
 
     /// What the usage rows of the ends say.
     fn bind_details<'q>(&'q self, call: Call<'q>) -> Call<'q> {
         let ends: Vec<&End<'_>> = self.ends.iter().collect();
-        call.bind(each(&ends, |end| end.detail.outcome.as_str()))
-            .bind(each(&ends, |end| Json(&end.detail.units)))
-            .bind(each(&ends, |end| Json(&end.detail.measured)))
-            .bind(each(&ends, |end| end.detail.estimated))
-            .bind(each(&ends, |end| end.detail.tier.as_deref()))
-            .bind(each(&ends, |end| end.detail.cost.map(Money::nanos)))
-            .bind(each(&ends, |_| None::<i64>))
-            .bind(each(&ends, |end| Json(&end.detail.attempts)))
-            .bind(each(&ends, |end| end.detail.warnings.join(",")))
-            .bind(each(&ends, |end| {
+        call.bind(list(&ends, |end| end.detail.outcome.as_str()))
+            .bind(list(&ends, |end| Json(&end.detail.units)))
+            .bind(list(&ends, |end| Json(&end.detail.measured)))
+            .bind(list(&ends, |end| end.detail.estimated))
+            .bind(list_of_some(&ends, |end| end.detail.tier.as_deref()))
+            .bind(list_of_some(&ends, |end| end.detail.cost.map(Money::nanos)))
+            // Nothing is resold yet.
+            .bind(None::<Vec<i64>>)
+            .bind(list(&ends, |end| Json(&end.detail.attempts)))
+            .bind(list_of_some(&ends, |end| {
+                let warnings = &end.detail.warnings;
+                (!warnings.is_empty()).then(|| warnings.join(","))
+            }))
+            .bind(list_of_some(&ends, |end| {
                 end.unpaid.map(|unpaid| unpaid.reason.as_str())
             }))
-            .bind(each(&ends, |end| {
+            .bind(list_of_some(&ends, |end| {
                 end.unpaid.map(|unpaid| unpaid.sale.nanos())
             }))
     }
+}
+
+/// One value of each thing. Null if there is none: an array costs PostgreSQL time, even an empty one.
+fn list<'a, T, V>(things: &[&'a T], value: impl Fn(&'a T) -> V) -> Option<Vec<V>> {
+    unless_empty(each(things, value))
+}
+
+/// One value of each thing that may have none; null if all have none.
+fn list_of_some<'a, T, V>(
+    things: &[&'a T],
+    value: impl Fn(&'a T) -> Option<V>,
+) -> Option<Vec<Option<V>>> {
+    let values = each(things, value);
+    values.iter().any(Option::is_some).then_some(values)
+}
+
+fn unless_empty<V, L: AsRef<[V]>>(list: L) -> Option<L> {
+    (!list.as_ref().is_empty()).then_some(list)
 }
 
 /// A place as PostgreSQL counts it.

@@ -64,13 +64,15 @@ pub(crate) async fn void(
     orphans: &[Orphan],
 ) -> Result<u64, DbError> {
     let detail = Detail::nothing(Outcome::Interrupted);
-    let mut days: BTreeMap<Day, Vec<&Orphan>> = BTreeMap::new();
+    let mut holders: BTreeMap<(Day, i32, i16), Vec<&Orphan>> = BTreeMap::new();
     for orphan in orphans {
-        days.entry(orphan.hold.day).or_default().push(orphan);
+        let hold = &orphan.hold;
+        let holder = (hold.day, hold.epoch_id, hold.lane);
+        holders.entry(holder).or_default().push(orphan);
     }
     let mut voided: u64 = 0;
     let mut losses: Vec<WriteOff> = Vec::new();
-    for (day, orphans) in days {
+    for ((day, epoch_id, lane), orphans) in holders {
         let ends = orphans
             .iter()
             .map(|orphan| End {
@@ -86,9 +88,10 @@ pub(crate) async fn void(
             node_epoch,
             lane: LANE,
             seq: sequence(tx).await?,
-            of_any_epoch: true,
+            holder: Some((epoch_id, lane)),
             // A void fills no budget and changes no posted balance, so there are no events.
             may_notify: false,
+            may_be_applied: false,
         };
         let arguments = Arguments::of_ends(ends);
         let row = arguments.call(tx, day, &header).await?;

@@ -56,6 +56,48 @@ async fn a_payment_is_applied_once_however_often_it_is_told() {
 }
 
 #[tokio::test]
+async fn settings_of_an_account_that_make_no_sense_are_refused() {
+    let harness = TestLedger::new().await;
+    let account = harness.account(10, 0).await;
+    let owner = harness.db.owner().await;
+    let set = async |settings: &str| {
+        let mut session = owner.session().await.unwrap();
+        let text = format!("UPDATE ledger.account SET {settings} WHERE id = $1");
+        let done = sqlx::query(sqlx::AssertSqlSafe(text))
+            .bind(account.number())
+            .execute(&mut *session)
+            .await;
+        done.map_err(DbError::from).map(drop)
+    };
+    for wrong in [
+        "kind = 'other'",
+        "credit_limit = -1",
+        "low_balance_nanos = 0",
+        "balance_low = true",
+    ] {
+        let refused = set(wrong).await.unwrap_err();
+        assert_eq!(
+            refused.constraint(),
+            Some("account_settings_are_sound"),
+            "{wrong}"
+        );
+    }
+    for wrong in ["paid_held = 11", "paid_held = -1", "trial_held = 1"] {
+        let refused = set(wrong).await.unwrap_err();
+        assert_eq!(
+            refused.constraint(),
+            Some("account_covers_holds"),
+            "{wrong}"
+        );
+    }
+    assert_eq!(
+        set("credit_limit = 5, low_balance_nanos = 20, balance_low = true").await,
+        Ok(())
+    );
+    harness.audit().await;
+}
+
+#[tokio::test]
 async fn an_account_keeps_its_kind() {
     let harness = TestLedger::new().await;
     for kind in [AccountKind::Live, AccountKind::Test] {

@@ -167,7 +167,7 @@ async fn a_failed_call_cannot_be_charged_by_mistake() {
     wrong.detail = detail(Outcome::UpstreamFailed);
     let refused = ledger.settle(wrong).await;
     assert!(
-        matches!(&refused, Err(LedgerError::Rejected(text)) if text.contains("usage_failure_is_free")),
+        matches!(&refused, Err(LedgerError::Rejected(text)) if text.contains("usage_is_sound")),
         "{refused:?}"
     );
     assert_eq!(harness.wallets(account).await, [100, 50, 0, 0]);

@@ -73,7 +73,7 @@ impl Direct {
         };
         let text = format!(
             "SELECT * FROM {function}(by_node => 'n1', by_epoch => {}, by_lane => 0::smallint, by_seq => {seq},
-                 of_any_epoch => false, may_notify => true, a_ids => {}, {revisions}{more})",
+                 of_epoch => NULL, of_lane => NULL, may_notify => true, a_ids => {}, {revisions}{more})",
             self.epoch.epoch,
             list(&numbers),
         );
@@ -101,23 +101,16 @@ impl Direct {
     }
 
     /// Arguments of settlements: the call, its account's place, its sequence and position, the amount.
-    async fn settles(&self, calls: &[(RequestId, i32, i64, i32, i64)]) -> String {
+    fn settles(&self, calls: &[(RequestId, i32, i64, i32, i64)]) -> String {
         let count = calls.len();
         let each = |value: &str| format!("'{{{}}}'", vec![value; count].join(","));
-        let epoch = &self
-            .harness
-            .db
-            .ask("SELECT max(id)::text FROM ledger.node_epoch")
-            .await[0];
         format!(
-            "s_requests => {}, s_accounts => {}, s_epochs => {}, s_lanes => {}, s_seqs => {}, s_positions => {},
+            "s_requests => {}, s_accounts => {}, s_seqs => {}, s_positions => {},
              s_amounts => {}, s_outcomes => {}, s_units => {}, s_measured => {}, s_estimated => {}, s_tiers => {},
              s_costs => {}, s_resales => {}, s_attempts => {}, s_warnings => {}, s_unpaid_reasons => {},
              s_unpaid_sales => {}",
             ids(&calls.iter().map(|call| call.0).collect::<Vec<_>>()),
             list(&calls.iter().map(|call| call.1).collect::<Vec<_>>()),
-            each(epoch),
-            each("0"),
             list(&calls.iter().map(|call| call.2).collect::<Vec<_>>()),
             list(&calls.iter().map(|call| call.3).collect::<Vec<_>>()),
             list(&calls.iter().map(|call| call.4).collect::<Vec<_>>()),
@@ -136,13 +129,31 @@ impl Direct {
     }
 }
 
-fn codes(row: &PgRow, name: &str) -> Vec<i16> {
-    row.get::<Option<Vec<i16>>, _>(name).unwrap_or_default()
+/// A list of the answer, or of what was noted of the batch.
+fn amounts(row: &PgRow, name: &str) -> Vec<Option<i64>> {
+    match row.try_get::<Option<Vec<Option<i64>>>, _>(name) {
+        Ok(list) => list.unwrap_or_default(),
+        Err(_) => {
+            let noted: Option<serde_json::Value> = row.get("answers");
+            let list = noted.map(|noted| noted[name].clone()).unwrap_or_default();
+            serde_json::from_value::<Option<_>>(list)
+                .unwrap()
+                .unwrap_or_default()
+        }
+    }
 }
 
-fn amounts(row: &PgRow, name: &str) -> Vec<Option<i64>> {
-    row.get::<Option<Vec<Option<i64>>>, _>(name)
-        .unwrap_or_default()
+/// Codes of operations; those of reservations are noted only if one was refused.
+fn codes(row: &PgRow, name: &str) -> Vec<i16> {
+    if let Ok(codes) = row.try_get::<Option<Vec<i16>>, _>(name) {
+        return codes.unwrap_or_default();
+    }
+    let noted = amounts(row, name);
+    if name == "r_codes" && noted.is_empty() {
+        return vec![0; amounts(row, "r_paid").len()];
+    }
+    let code = |code: Option<i64>| i16::try_from(code.unwrap()).unwrap();
+    noted.into_iter().map(code).collect()
 }
 
 #[tokio::test]
@@ -162,13 +173,13 @@ async fn a_settlement_names_a_hold_that_was_written_or_moves_nothing() {
         (4, (call, 2, 1, 1, 50)),
         (5, (never, 1, 1, 1, 50)),
     ] {
-        let settles = direct.settles(&[wrong]).await;
+        let settles = direct.settles(&[wrong]);
         let row = direct.apply(seq, &both, &settles).await.unwrap();
         assert_eq!(codes(&row, "s_codes"), [2], "{wrong:?}");
     }
     assert_eq!(direct.harness.wallets(rich).await, [1_000, 100, 0, 0]);
     assert_eq!(direct.harness.wallets(other).await, [1_000, 0, 0, 0]);
-    let settles = direct.settles(&[(call, 1, 1, 1, 150)]).await;
+    let settles = direct.settles(&[(call, 1, 1, 1, 150)]);
     let row = direct.apply(6, &both, &settles).await.unwrap();
     assert_eq!(
         amounts(&row, "s_paid"),
@@ -200,7 +211,7 @@ async fn a_repeated_batch_is_answered_as_before_and_one_with_other_members_is_re
         once
     );
     assert_eq!(direct.harness.wallets(account).await, [100, 70, 20, 20]);
-    let settles = direct.settles(&[(first, 1, 1, 1, 90)]).await;
+    let settles = direct.settles(&[(first, 1, 1, 1, 90)]);
     for _ in 0..2 {
         let row = direct.apply(2, &[account], &settles).await.unwrap();
         assert_eq!(codes(&row, "s_codes"), [0]);
@@ -217,6 +228,49 @@ async fn a_repeated_batch_is_answered_as_before_and_one_with_other_members_is_re
         let refused = direct.apply(1, &[account], &others).await.unwrap_err();
         assert!(refused.contains("other operations"), "{refused}");
     }
+    direct.harness.audit().await;
+}
+
+#[tokio::test]
+async fn a_batch_that_is_wrongly_called_new_is_refused_and_moves_nothing() {
+    let direct = Direct::new().await;
+    let account = direct.harness.account(1_000, 0).await;
+    let call = request();
+    let reserves = direct.reserves(&[(call, 1, 100)]);
+    direct.apply(1, &[account], &reserves).await.unwrap();
+    let settles = direct.settles(&[(call, 1, 1, 1, 40)]);
+    for batch in [&reserves, &settles] {
+        let new = format!("may_be_applied => false, {batch}");
+        let refused = direct.apply(1, &[account], &new).await.unwrap_err();
+        assert!(refused.contains("duplicate key"), "{refused}");
+    }
+    assert_eq!(direct.harness.wallets(account).await, [1_000, 100, 0, 0]);
+    direct.apply(2, &[account], &settles).await.unwrap();
+    assert_eq!(direct.harness.wallets(account).await, [960, 0, 0, 0]);
+    direct.harness.audit().await;
+}
+
+#[tokio::test]
+async fn a_repeated_end_of_a_hold_that_is_a_row_is_sent_to_it_again() {
+    let direct = Direct::new().await;
+    let account = direct.harness.account(1_000, 0).await;
+    let call = request();
+    let reserves = direct.reserves(&[(call, 1, 100)]);
+    direct.apply(1, &[account], &reserves).await.unwrap();
+    let mut tx = direct.harness.data.begin().await.unwrap();
+    let moved = "SELECT ledger.move_long_holds('n1', $1, 0::smallint, interval '-1 minute', 10)";
+    sqlx::query(moved)
+        .bind(direct.epoch.epoch)
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let settles = direct.settles(&[(call, 1, 1, 1, 40)]);
+    for _ in 0..2 {
+        let row = direct.apply(2, &[account], &settles).await.unwrap();
+        assert_eq!(codes(&row, "s_codes"), [3]);
+    }
+    assert_eq!(direct.harness.wallets(account).await, [1_000, 100, 0, 0]);
     direct.harness.audit().await;
 }
 
@@ -245,11 +299,11 @@ async fn one_id_is_not_held_twice_or_charged_under_two_accounts() {
         "the audit names it"
     );
     direct
-        .apply(3, &both, &direct.settles(&[(call, 1, 1, 1, 10)]).await)
+        .apply(3, &both, &direct.settles(&[(call, 1, 1, 1, 10)]))
         .await
         .unwrap();
     let row = direct
-        .apply(4, &both, &direct.settles(&[(call, 2, 2, 1, 10)]).await)
+        .apply(4, &both, &direct.settles(&[(call, 2, 2, 1, 10)]))
         .await
         .unwrap();
     assert_eq!(
@@ -306,8 +360,10 @@ async fn an_account_without_money_is_refused_alone_and_the_others_are_held() {
     assert_eq!(amounts(&row, "r_fits"), [None, Some(5), None]);
     assert_eq!(direct.harness.wallets(rich).await, [1_000, 200, 0, 0]);
     assert_eq!(direct.harness.wallets(poor).await, [5, 0, 0, 0]);
-    let positions: Vec<Option<i32>> = row.get("r_positions");
-    assert_eq!(positions, [Some(1), None, Some(2)]);
+    // Positions count what is held.
+    let settles = direct.settles(&[(third, 1, 1, 2, 100)]);
+    let row = direct.apply(2, &[rich, poor], &settles).await.unwrap();
+    assert_eq!(codes(&row, "s_codes"), [0]);
     direct.harness.audit().await;
 }
 
@@ -353,11 +409,7 @@ async fn a_hold_is_not_extended_once_it_has_ended() {
         (vec![1], vec![Some(1_000)])
     );
     let row = direct
-        .apply(
-            4,
-            &[account],
-            &direct.settles(&[(call, 1, 1, 1, 700)]).await,
-        )
+        .apply(4, &[account], &direct.settles(&[(call, 1, 1, 1, 700)]))
         .await
         .unwrap();
     assert_eq!(

@@ -1,9 +1,10 @@
 //! Calls leave after the days that they are kept, and their money stays.
 
 use sqlx::Row as _;
+use trunkline_db::Role;
 use trunkline_ledger::accounts::{self as ledger_accounts, Period};
 use trunkline_ledger::{RefundAnswer, partitions, statement};
-use trunkline_testkit::{SystemClock, random_bytes};
+use trunkline_testkit::{OwnSettings, Postgres, SystemClock, random_bytes};
 use trunkline_types::{AccountId, Clock as _, KeyId, RequestId, Timestamp};
 
 use crate::test_ledger::{TestLedger, done, held, nanos, refund, request, reserve, settle, void};
@@ -216,4 +217,26 @@ async fn a_day_whose_refund_is_not_summed_up_is_not_dropped() {
     assert_eq!(harness.db.ask(calls).await, ["0"]);
     partitions::ensure(&harness.data).await.unwrap();
     harness.audit().await;
+}
+
+#[tokio::test]
+async fn an_operator_is_told_that_queries_over_all_days_take_more_locks_than_postgresql_has() {
+    let harness = TestLedger::new().await;
+    assert_eq!(partitions::lock_shortage(&harness.data).await, Ok(None));
+    let small = Postgres::own(OwnSettings {
+        max_connections: 20,
+        extra_config: vec![("max_locks_per_transaction".to_owned(), "10".to_owned())],
+        ..OwnSettings::default()
+    })
+    .await;
+    let relations = small
+        .ask(
+            "SELECT ((SELECT count(*) FROM pg_tables WHERE schemaname = 'ledger')
+                + (SELECT count(*) FROM pg_indexes WHERE schemaname = 'ledger'))::text",
+        )
+        .await;
+    let data = small.connect(Role::Data).await;
+    let shortage = partitions::lock_shortage(&data).await.unwrap().unwrap();
+    assert_eq!(shortage.locks, 200);
+    assert_eq!(relations, [shortage.relations.to_string()]);
 }

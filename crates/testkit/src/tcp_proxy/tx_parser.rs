@@ -8,9 +8,9 @@ const BATCH: &str = "ledger.apply_";
 /// Where a batch has the requests that it reserves, raises and ends, and the words of a trap that each
 /// stands for: it is one statement, whatever it does.
 const KINDS: [(usize, &str); 3] = [
-    (8, "INSERT INTO ledger.hold_batch_"),
-    (23, "INSERT INTO ledger.hold_extension_"),
-    (28, "INSERT INTO ledger.usage_unsummed"),
+    (10, "INSERT INTO ledger.hold_batch_"),
+    (25, "INSERT INTO ledger.hold_extension_"),
+    (30, "INSERT INTO ledger.usage_unsummed"),
 ];
 
 /// A type byte and a length stand before the body of a message.
@@ -185,11 +185,11 @@ mod tests {
             [&20_i32.to_be_bytes()[..], &numbers].concat()
         };
         let null = (-1_i32).to_be_bytes().to_vec();
-        let mut bind = [b"\0s1\0".to_vec(), vec![0, 1, 0, 1], vec![0, 29]].concat();
-        for place in 0..29 {
+        let mut bind = [b"\0s1\0".to_vec(), vec![0, 1, 0, 1], vec![0, 31]].concat();
+        for place in 0..31 {
             bind.extend(match place {
-                8 => list(0),
-                28 => list(2),
+                10 => list(0),
+                30 => list(2),
                 _ => null.clone(),
             });
         }

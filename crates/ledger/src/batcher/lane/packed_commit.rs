@@ -70,6 +70,7 @@ impl Lane {
         let batch = PackedBatch {
             day: numbered.day,
             seq: numbered.seq,
+            may_be_applied: numbered.is_repeated,
             ops,
         };
         // It may have been applied, and is answered then. If it was not, it must not be now: those who

@@ -83,7 +83,7 @@ async fn a_hold_that_is_resolved_twice_is_found() {
 #[tokio::test]
 async fn a_charge_above_its_hold_is_found() {
     detects(
-        "ALTER TABLE ledger.usage DROP CONSTRAINT usage_within_its_hold;
+        "ALTER TABLE ledger.usage DROP CONSTRAINT usage_is_sound;
          UPDATE ledger.usage SET paid = 51 WHERE request_id = scene.id('charged');
          UPDATE ledger.account SET paid_posted = paid_posted - 6 WHERE id = 1001",
         &["charge_above_hold"],
@@ -94,14 +94,14 @@ async fn a_charge_above_its_hold_is_found() {
 #[tokio::test]
 async fn a_balance_below_nothing_is_found_though_its_check_is_gone() {
     detects(
-        "ALTER TABLE ledger.account DROP CONSTRAINT account_paid_covers_holds;
+        "ALTER TABLE ledger.account DROP CONSTRAINT account_covers_holds;
          UPDATE ledger.hold SET paid = 5000 WHERE request_id = scene.id('open');
          UPDATE ledger.account SET paid_held = paid_held + 4970 WHERE id = 1001",
         &["overspent"],
     )
     .await;
     detects(
-        "ALTER TABLE ledger.account DROP CONSTRAINT account_trial_held_not_negative;
+        "ALTER TABLE ledger.account DROP CONSTRAINT account_covers_holds;
          UPDATE ledger.account SET trial_held = -1 WHERE id = 1001",
         &["held_is_not_its_holds", "overspent"],
     )

@@ -213,7 +213,7 @@ async fn a_usage_row_that_is_missing_or_tells_something_else_is_found() {
     )
     .await;
     detects(
-        "ALTER TABLE ledger.usage DROP CONSTRAINT usage_within_its_hold;
+        "ALTER TABLE ledger.usage DROP CONSTRAINT usage_is_sound;
          UPDATE ledger.usage SET paid = trial, trial = paid WHERE request_id = scene.id('charged');
          UPDATE ledger.hold SET trial = 50 WHERE request_id = scene.id('charged')",
         &["balance_is_not_its_transfers"],
@@ -239,7 +239,7 @@ async fn a_usage_row_that_is_missing_or_tells_something_else_is_found() {
     )
     .await;
     detects(
-        "ALTER TABLE ledger.usage DROP CONSTRAINT usage_failure_is_free;
+        "ALTER TABLE ledger.usage DROP CONSTRAINT usage_is_sound;
          UPDATE ledger.usage SET outcome = 'upstream_failed' WHERE request_id = scene.id('charged')",
         &["failure_was_charged"],
     )

@@ -21,6 +21,34 @@ async fn a_settlement_of_a_hold_that_was_never_written_is_found() {
 }
 
 #[tokio::test]
+async fn a_usage_row_without_its_batch_is_found() {
+    detects(
+        "UPDATE ledger.usage SET batch_seq = NULL WHERE request_id = scene.id('packed')",
+        &["usage_is_not_its_packed_hold"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_end_that_is_none_is_found() {
+    detects(
+        "UPDATE ledger.usage SET outcome = 'lost' WHERE request_id = scene.id('voided')",
+        &["unknown_outcome"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_batch_whose_lists_differ_in_length_is_found() {
+    detects(
+        "UPDATE ledger.hold_batch SET paid_only = paid_only || false
+         WHERE scene.id('packed open') = ANY (request_ids)",
+        &["batch_is_uneven"],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn a_batch_that_was_written_a_second_time_is_found() {
     detects(
         "INSERT INTO ledger.hold_batch
