@@ -153,10 +153,25 @@ async fn run_maintenance(data: Database, author: NodeEpoch, mut stop: watch::Rec
                 if let Err(error) = partitions::ensure(&data).await {
                     tracing::error!(%error, "partition creation failed");
                 }
+                report_lock_shortage(&data).await;
                 if let Err(error) = route_health::purge(&data).await {
                     tracing::warn!(%error, "route health cleanup failed");
                 }
             },
         }
+    }
+}
+
+/// Days are added one by one, so the server's locks may run out months after it was set up.
+async fn report_lock_shortage(data: &Database) {
+    match partitions::lock_shortage(data).await {
+        Ok(None) => {}
+        Ok(Some(shortage)) => tracing::warn!(
+            relations_count = shortage.relations,
+            locks_count = shortage.locks,
+            "lock check: PostgreSQL has too few locks for queries over all days of calls; \
+             raise max_locks_per_transaction (docs/operate/nodes.md, Locks in PostgreSQL)"
+        ),
+        Err(error) => tracing::warn!(%error, "lock check failed"),
     }
 }
