@@ -348,7 +348,7 @@ await it(
     await alert.getByRole("button", { name: "Try again" }).waitFor();
     assert.equal(
       await alert.getByRole("link", { name: "What this means" }).getAttribute("href"),
-      "/docs/errors/database_away",
+      "/docs/errors/temporarily_unavailable",
     );
   },
 );

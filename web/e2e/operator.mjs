@@ -197,10 +197,10 @@ class Walk {
     const secret = (await page.locator("pre").first().textContent()).trim();
     await this.fill("Code", totp(secret));
     await this.click("button", "Turn on");
-    await this.named("button", "I have kept them").waitFor();
+    await this.named("button", "I have stored them").waitFor();
     const codes = await page.locator("pre").first().textContent();
     this.that(codes.trim().split("\n").length === 10, "ten recovery codes are shown once", codes);
-    await this.click("button", "I have kept them");
+    await this.click("button", "I have stored them");
     await page.waitForURL(`${this.dev.dash_url}/operator`);
     await this.stand("overview");
   }
@@ -355,7 +355,7 @@ async function priceRaised(walk) {
   await walk.text("Last 30 days at the new prices", preview).waitFor();
   const text = await preview.textContent();
   walk.that(text.includes("Cora and Sons"), "the preview names the customers whom the change touches", text);
-  const allow = walk.labelled("Publish although it sells below cost", preview);
+  const allow = walk.labelled("Publish even though the price is below cost", preview);
   if (await allow.isVisible()) await allow.check();
   await walk.fill("Note", "Ten percent more");
   await walk.act(/^Publish/);
@@ -435,10 +435,10 @@ async function worstLineExplained(walk) {
   const call = losses.first().getByRole("link").first();
   walk.clicks += 1;
   await call.click();
-  await walk.text("How the cost is made up").waitFor();
+  await walk.text("Cost breakdown").waitFor();
   const text = await page.getByRole("dialog").textContent();
   walk.that(
-    walk.say(/below its cost/).test(text) && /1000 USD/.test(text),
+    walk.say(/below cost/).test(text) && /1000 USD/.test(text),
     "the call shows its cost by the price list",
     text,
   );
@@ -471,8 +471,8 @@ async function priceRolledBack(walk) {
     .named("button", /^Roll back to this/)
     .first()
     .click();
-  const allow = walk.labelled("Publish although it sells below cost");
-  await walk.text("What changes", page.getByRole("dialog")).waitFor();
+  const allow = walk.labelled("Publish even though the price is below cost");
+  await walk.text("Changes", page.getByRole("dialog")).waitFor();
   if (await allow.isVisible()) await allow.check();
   await walk.fill("Note", "The price was a mistake");
   await walk.act(/^Roll back to revision/);

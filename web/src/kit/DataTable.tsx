@@ -370,7 +370,9 @@ function Cards<T>(props: DataTableProps<T>) {
               <dl className="mt-1.5 flex flex-wrap items-center gap-x-4 gap-y-1 text-[13px] text-ink-2">
                 {facts.map((column) => (
                   <div key={column.id} className="flex min-w-0 items-center gap-1.5">
-                    <dt className={clsx("text-xs text-ink-3", column.bare === true && "sr-only")}>{column.head}</dt>
+                    <dt className={clsx("shrink-0 text-xs text-ink-3", column.bare === true && "sr-only")}>
+                      {column.head}
+                    </dt>
                     <dd
                       className={clsx(
                         "relative min-w-0 [&_a]:relative [&_a]:z-1 [&_button]:z-1",

@@ -112,7 +112,7 @@ export function Stat({ label, value, hint, tone = "neutral" }: StatProps) {
       <div className="text-xs text-ink-3">{label}</div>
       <div
         className={clsx(
-          "mt-1 text-[clamp(13px,10.2cqi,20px)] leading-7 font-semibold [overflow-wrap:anywhere]",
+          "mt-1 text-[clamp(13px,10.2cqi,20px)] leading-7 font-semibold max-sm:text-[clamp(13px,10.2cqi,16px)] [overflow-wrap:anywhere]",
           tone === "neutral" ? "text-ink" : toneText[tone],
         )}
       >
@@ -127,7 +127,7 @@ export function Stats({ children, className }: { children: ReactNode; className?
   return (
     <div
       className={clsx(
-        "grid grid-cols-2 gap-px overflow-hidden rounded-card border border-line bg-line lg:grid-flow-col lg:auto-cols-fr lg:grid-cols-none [&>*]:bg-surface [&>*]:p-4",
+        "grid grid-cols-2 gap-px overflow-hidden rounded-card border border-line bg-line max-lg:[&>*:last-child:nth-child(odd)]:col-span-2 lg:grid-flow-col lg:auto-cols-fr lg:grid-cols-none [&>*]:bg-surface [&>*]:p-4",
         className,
       )}
     >

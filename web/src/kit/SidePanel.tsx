@@ -58,7 +58,7 @@ export function SidePanel({ title, onClose, children, lead, action, footer, name
             </div>
           </header>
           <div className="min-h-0 flex-1 overflow-y-auto px-4 py-4 sm:px-6 sm:py-5">{children}</div>
-          {footer !== undefined && (
+          {footer !== undefined && footer !== false && (
             <footer className="flex shrink-0 flex-wrap justify-end gap-2 border-t border-line px-4 py-3 sm:px-6">
               {footer}
             </footer>

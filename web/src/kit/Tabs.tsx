@@ -1,6 +1,6 @@
 import { clsx } from "clsx";
 import { Tabs as RadixTabs } from "radix-ui";
-import type { ReactNode } from "react";
+import { type ReactNode, useLayoutEffect, useRef } from "react";
 
 export interface TabsProps<V extends string> {
   value: V;
@@ -10,9 +10,29 @@ export interface TabsProps<V extends string> {
   className?: string;
 }
 export function Tabs<V extends string>({ value, onChange, tabs, label, className }: TabsProps<V>) {
+  const list = useRef<HTMLDivElement>(null);
+  const at = tabs.findIndex((one) => one.value === value);
+  // On a narrow screen the row of tabs is wider than its place: the chosen one stays in sight.
+  useLayoutEffect(() => {
+    const row = list.current;
+    const tab = row?.children[at];
+    if (row === null || !(tab instanceof HTMLElement)) return;
+    const show = () => {
+      const end = tab.offsetLeft + tab.offsetWidth - row.clientWidth;
+      if (row.scrollLeft < end) row.scrollLeft = end;
+      else if (row.scrollLeft > tab.offsetLeft) row.scrollLeft = tab.offsetLeft;
+    };
+    show();
+    // The row is wider with its own fonts.
+    void document.fonts.ready.then(show);
+  }, [at]);
   return (
     <RadixTabs.Root value={value} onValueChange={(next) => onChange(next as V)} className={clsx("min-w-0", className)}>
-      <RadixTabs.List aria-label={label} className="flex overflow-x-auto border-b border-line [scrollbar-width:none]">
+      <RadixTabs.List
+        ref={list}
+        aria-label={label}
+        className="relative flex overflow-x-auto border-b border-line [scrollbar-width:none]"
+      >
         {tabs.map((tab) => (
           <RadixTabs.Trigger
             key={tab.value}

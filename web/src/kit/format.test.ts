@@ -11,6 +11,7 @@ import {
   nanosOf,
   percent,
   relative,
+  sentence,
   shortId,
   shortMoney,
   usdOf,
@@ -92,6 +93,7 @@ describe("times", () => {
 
 describe("other numbers", () => {
   it("durations choose their unit", () => {
+    expect(duration(840, "zh-CN")).toBe("840 毫秒");
     expect(duration(840, "en-US")).toBe("840 ms");
     expect(duration(2400, "en-US")).toBe("2.4 s");
     expect(duration(200_000, "en-US")).toBe("3 min 20 s");
@@ -108,5 +110,14 @@ describe("other numbers", () => {
     expect(bytes(1_234_567, "en-US")).toBe("1.2 MB");
     expect(shortId("req_01JCKZ7Q4M8T2V6X9B3D5F7H1K")).toBe("req_01JCKZ…7H1K");
     expect(shortId("short")).toBe("short");
+  });
+  it("words of a server begin and end as a sentence, and names of fields stay as they are", () => {
+    expect(sentence("the database is temporarily unavailable; try again")).toBe(
+      "The database is temporarily unavailable; try again.",
+    );
+    expect(sentence("max_tokens must be a number")).toBe("max_tokens must be a number.");
+    expect(sentence("n must be 1")).toBe("n must be 1.");
+    expect(sentence("did you mean `top_p`?")).toBe("Did you mean `top_p`?");
+    expect(sentence('no channel is available for model "gpt-5"')).toBe('No channel is available for model "gpt-5".');
   });
 });

@@ -131,12 +131,14 @@ export function bytes(value: number, locale: string): string {
   }
   return `${new Intl.NumberFormat(locale, { maximumFractionDigits: unit === 0 ? 0 : 1 }).format(size)} ${units[unit]}`;
 }
-/** "840 ms", "2.4 s", "3 min 20 s"; in Chinese "2.4 秒", "3 分 20 秒". */
+/** "840 ms", "2.4 s", "3 min 20 s"; in Chinese "840 毫秒", "2.4 秒", "3 分 20 秒". */
 export function duration(ms: number, locale: string): string {
   const number = (value: number, digits: number) =>
     new Intl.NumberFormat(locale, { maximumFractionDigits: digits }).format(value);
-  const [hour, minute, second] = locale.startsWith("zh") ? ["小时", "分", "秒"] : ["h", "min", "s"];
-  if (ms < 1000) return `${number(ms, 0)} ms`;
+  const [hour, minute, second, milli] = locale.startsWith("zh")
+    ? ["小时", "分", "秒", "毫秒"]
+    : ["h", "min", "s", "ms"];
+  if (ms < 1000) return `${number(ms, 0)} ${milli}`;
   if (ms < 60_000) return `${number(ms / 1000, ms < 10_000 ? 2 : 1)} ${second}`;
   const minutes = Math.floor(ms / 60_000);
   if (minutes < 60) return `${minutes} ${minute} ${Math.floor((ms % 60_000) / 1000)} ${second}`;
@@ -178,6 +180,12 @@ export function dayLabel(day: string, locale: string): string {
   const then = Date.parse(`${day}T00:00:00Z`);
   if (Number.isNaN(then)) return day;
   return new Intl.DateTimeFormat(locale, { month: "short", day: "numeric", timeZone: "UTC" }).format(then);
+}
+
+/** What a server said, as a sentence: with a capital, unless it begins with the name of a field, and with a stop. */
+export function sentence(text: string): string {
+  const begun = /^[a-z]{2,}[ ,]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  return /[\p{L}\p{N})"'`]$/u.test(begun) ? `${begun}.` : begun;
 }
 
 /** "req_01HF…9KQ2": enough of both ends to tell two apart. */

@@ -5,6 +5,7 @@ import { ApiError } from "@/api";
 import { Link } from "@/app/nav";
 import { useTexts } from "@/text";
 import { Button } from "./Button";
+import { sentence } from "./format";
 import { kitTexts } from "./texts";
 import { Id } from "./values";
 
@@ -44,7 +45,7 @@ export function Problem({ error, retry, compact = false, className }: ProblemPro
   const t = useTexts(kitTexts);
   const known = error instanceof ApiError ? error : null;
   const away = known !== null && known.status === 0;
-  const message = away ? t.offline : (known?.message ?? t.unexpected);
+  const message = away ? t.offline : known === null ? t.unexpected : sentence(known.message);
   const charged = known === null || away ? null : known.charged;
   return (
     <div

@@ -63,6 +63,19 @@ export function locale(of: Language = resolve()): string {
   return of === "zh" ? "zh-CN" : "en-US";
 }
 
+/** Words in a row as the language writes them: "text, image" and "文本、图片". */
+export function listed(words: readonly string[], of: Language = resolve()): string {
+  return words.join(of === "zh" ? "、" : ", ");
+}
+/** Sentences one after the other: Chinese ones need no space between them. */
+export function sentences(all: readonly string[], of: Language = resolve()): string {
+  return all.join(of === "zh" ? "" : " ");
+}
+/** A name with its value as the language writes it: "Task: Any" and "任务：不限". */
+export function named(name: string, value = "", of: Language = resolve()): string {
+  return of === "zh" ? `${name}：${value}` : `${name}: ${value}`;
+}
+
 export function useLanguage(): Language {
   return useSyncExternalStore(subscribe, resolve);
 }

@@ -3,8 +3,12 @@ import { shownLabels } from "./scale";
 
 const TOP = 8;
 const BELOW = 22;
-/** About how wide a character of an axis label is. */
+/** About how wide a character of an axis label is; a Chinese one is as wide as it is high. */
 const CHARACTER_WIDTH = 6.6;
+const WIDE_CHARACTER_WIDTH = 11;
+function widthOf(label: string): number {
+  return [...label].reduce((sum, one) => sum + (one > "\u2e7f" ? WIDE_CHARACTER_WIDTH : CHARACTER_WIDTH), 0);
+}
 
 export interface Frame {
   left: number;
@@ -79,7 +83,7 @@ export function Plot(props: PlotProps) {
     }
     setFrom(null);
   };
-  const shown = shownLabels(count, width, CHARACTER_WIDTH * Math.max(...labels.map((label) => label.length), 4) + 14);
+  const shown = shownLabels(count, width, Math.max(...labels.map(widthOf), 4 * CHARACTER_WIDTH) + 14);
   const dragging = onZoom !== undefined && from !== null && active !== null && from !== active;
   const edge = (index: number, side: -1 | 1) => frame.middle(index) + (columns ? (side * band) / 2 : 0);
   return (
@@ -107,14 +111,20 @@ export function Plot(props: PlotProps) {
         {labels.map((label, index) => {
           const key = keys[index] ?? label;
           if (!shown.has(index)) return null;
-          const half = (label.length * CHARACTER_WIDTH) / 2;
+          const half = widthOf(label) / 2;
           const x = frame.middle(index);
           // At the edges a label leans inwards instead of being cut.
           const anchor = x + half > size.width ? "end" : x - half < left - 8 ? "start" : "middle";
           return (
             <text
               key={key}
-              x={anchor === "end" ? Math.min(size.width, x + half) : x}
+              x={
+                anchor === "end"
+                  ? Math.min(size.width, x + half)
+                  : anchor === "start"
+                    ? Math.max(left - 8, x - half)
+                    : x
+              }
               y={bottom + 16}
               textAnchor={anchor}
               fontSize={11}

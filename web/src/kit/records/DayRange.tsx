@@ -43,7 +43,7 @@ export function DayRange({ days, onChange, word, hint, today, chosen }: DayRange
       <Popover.Trigger asChild>
         <Button icon={<CalendarDays aria-hidden />} className={chosen ? "border-accent!" : ""}>
           {chosen && isDay(days.from) && isDay(days.to)
-            ? `${dayLabel(days.from, lang)} – ${dayLabel(days.to, lang)}`
+            ? [...new Set([days.from, days.to])].map((day) => dayLabel(day, lang)).join(" – ")
             : word}
         </Button>
       </Popover.Trigger>
