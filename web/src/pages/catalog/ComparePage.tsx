@@ -15,7 +15,7 @@ import {
   SkeletonRows,
   useSearch,
 } from "@/kit";
-import { locale, useLanguage, useTexts } from "@/text";
+import { listed, locale, named, useLanguage, useTexts } from "@/text";
 import { usePricing } from "./data";
 import { MOST_COMPARED, readCompared } from "./filter";
 import { Health, kindName, tierWords, useNumber } from "./parts";
@@ -190,7 +190,7 @@ function rowsOf(
     name,
     cells: models.map((model) => value(model) ?? null),
   });
-  const list = (words: string[] | undefined) => (words === undefined || words.length === 0 ? null : words.join(", "));
+  const list = (words: string[] | undefined) => (words === undefined || words.length === 0 ? null : listed(words));
   const translated = (words: string[] | undefined) => words?.map((word) => t.recordWords[word] ?? word);
   const rows = [
     each(t.health, (model) => <Health model={model} />),
@@ -202,7 +202,7 @@ function rowsOf(
         <ul className="space-y-1 text-[13px]">
           {tiers.map((tier) => (
             <li key={tier.name}>
-              <span className="text-ink-2">{tierWords(tier.when, t, number)}: </span>
+              <span className="text-ink-2">{named(tierWords(tier.when, t, number))}</span>
               {tier.lines.slice(0, 2).map((line, index) => (
                 <span key={line.face}>
                   {index > 0 && " / "}
@@ -223,7 +223,7 @@ function rowsOf(
     ),
     each(t.input, (model) => list(translated(model.specs.input_modalities))),
     each(t.output, (model) => list(translated(model.specs.output_modalities))),
-    each(t.sizes, (model) => list(model.specs.resolutions)),
+    each(t.sizes, (model) => model.specs.resolutions?.join(", ")),
     each(t.length, (model) =>
       model.specs.max_duration_seconds === undefined
         ? null

@@ -113,7 +113,7 @@ function Choices({ models, filter, onChange }: Omit<Props, "onClear">) {
           value={chosen as string}
           onChange={(word) => onChange({ [what]: word })}
           options={[
-            { value: "", label: `${labels[what]}: ${t.any}` },
+            { value: "", label: t.anyOf(labels[what]) },
             ...words.map(([word, count]) => ({ value: word, label: `${names[what](word)} (${count})` })),
           ]}
         />

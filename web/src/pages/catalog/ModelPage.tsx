@@ -17,7 +17,7 @@ import {
   SkeletonText,
   useParam,
 } from "@/kit";
-import { locale, useLanguage, useTexts } from "@/text";
+import { listed, locale, useLanguage, useTexts } from "@/text";
 import { usePricing } from "./data";
 import { exampleCall } from "./example";
 import { Health, kindName, Price, tierWords, useNumber } from "./parts";
@@ -166,16 +166,13 @@ function Prices({ model }: { model: Model }) {
           {rest === undefined && <h3 className="px-4 pt-3 pb-1 font-medium text-ink">{t.tiers}</h3>}
           <ul className="divide-y divide-line">
             {tiers.map((tier) => (
-              <li
-                key={tier.name}
-                className="grid gap-x-6 gap-y-1 px-4 py-2.5 sm:grid-cols-[minmax(0,1fr)_minmax(0,1fr)]"
-              >
+              <li key={tier.name} className="grid gap-x-6 gap-y-1 px-4 py-2.5 sm:grid-cols-[minmax(0,1fr)_auto]">
                 <span className="min-w-0 text-ink">{tierWords(tier.when, t, number)}</span>
                 <TierLines lines={tier.lines} base={base} t={t} />
               </li>
             ))}
             {rest !== undefined && (
-              <li className="grid gap-x-6 gap-y-1 px-4 py-2.5 sm:grid-cols-[minmax(0,1fr)_minmax(0,1fr)]">
+              <li className="grid gap-x-6 gap-y-1 px-4 py-2.5 sm:grid-cols-[minmax(0,1fr)_auto]">
                 <span className="text-ink">{t.otherwise}</span>
                 <TierLines lines={[rest]} base={base} t={t} />
               </li>
@@ -188,7 +185,7 @@ function Prices({ model }: { model: Model }) {
           {list !== undefined && (
             <p className="[overflow-wrap:anywhere]">
               {t.listVerdict[list.verdict]}
-              {list.verified_at !== undefined && <>, {t.checkedOn(list.verified_at)}</>}
+              {list.verified_at !== undefined && <> · {t.checkedOn(list.verified_at)}</>}
               {page !== undefined && (
                 <>
                   {" · "}
@@ -252,13 +249,14 @@ function Limits({ model }: { model: Model }) {
   };
   const joined = (words: string[] | undefined) =>
     words === undefined || words.length === 0 ? undefined : words.join(", ");
-  const translated = (words: string[] | undefined) => joined(words?.map((word) => t.recordWords[word] ?? word));
+  const translated = (words: string[] | undefined) =>
+    words === undefined || words.length === 0 ? undefined : listed(words.map((word) => t.recordWords[word] ?? word));
   const context = specs.context_window ?? specs.max_input_tokens;
   add(t.context, context === undefined ? undefined : t.tokens(number(context)));
   add(t.longest, specs.max_output_tokens === undefined ? undefined : t.tokens(number(specs.max_output_tokens)));
   add(t.input, translated(specs.input_modalities));
   add(t.output, translated(specs.output_modalities));
-  add(t.reasoning, joined(specs.reasoning_efforts));
+  add(t.efforts, joined(specs.reasoning_efforts));
   add(t.sizes, joined(specs.resolutions));
   add(t.qualities, joined(specs.qualities));
   if (specs.durations !== undefined) add(t.length, t.seconds(specs.durations.join(", ")));

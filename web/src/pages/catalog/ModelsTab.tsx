@@ -158,7 +158,7 @@ function columnsOf(
     },
     {
       id: "name",
-      head: t.tabs.models,
+      head: t.model,
       primary: true,
       clip: true,
       cell: (model) => <span className="num">{model.name}</span>,

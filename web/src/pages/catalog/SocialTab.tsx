@@ -147,7 +147,7 @@ export function SocialTab() {
             value={platform}
             onChange={(next) => setSearch({ platform: next })}
             options={[
-              { value: "", label: `${t.social.platform}: ${t.any}` },
+              { value: "", label: t.anyOf(t.social.platform) },
               ...[...platforms].map(([value, label]) => ({ value, label })),
             ]}
           />

@@ -1,7 +1,7 @@
 /** Prices, conditions and health as people read them. */
 import { CircleAlert, CircleCheck, CircleDashed, CircleOff } from "lucide-react";
 import { Badge, format, Money, type Tone } from "@/kit";
-import { locale, useLanguage, useTexts } from "@/text";
+import { listed, locale, useLanguage, useTexts } from "@/text";
 import { daySpans, headlinePrices, hourSpans, type PriceLine } from "./price";
 import { FEW_CALLS, type HealthState, healthOf, type Model, type TierCondition } from "./record";
 import { type CatalogTexts, catalogTexts } from "./texts";
@@ -66,9 +66,12 @@ export function Headline({ model, stacked = false }: { model: Model; stacked?: b
   if (prices.length === 0) return <span className="text-ink-3">{t.notPriced}</span>;
   const one = prices.length === 1;
   return (
-    <span className={stacked ? "grid grid-cols-2 gap-x-4" : "inline-flex flex-wrap items-baseline gap-x-3"}>
+    <span className={stacked ? "flex flex-wrap gap-x-4" : "inline-flex flex-wrap items-baseline gap-x-3"}>
       {prices.map(({ line, toUsd }) => (
-        <span key={line.face} className={stacked ? (one ? "col-span-2" : "") : "whitespace-nowrap"}>
+        <span
+          key={line.face}
+          className={stacked ? (one ? "basis-full" : "min-w-[calc(50%-1rem)]") : "whitespace-nowrap"}
+        >
           {(!one || stacked) && (
             <span className={`text-xs text-ink-3 ${stacked ? "block" : "mr-1"}`}>
               {one ? t.perUnit[line.unit] : t.faces[line.face]}
@@ -85,7 +88,7 @@ export function Headline({ model, stacked = false }: { model: Model; stacked?: b
         </span>
       ))}
       {!one && (
-        <span className={`text-xs text-ink-3 ${stacked ? "col-span-2" : ""}`}>
+        <span className={`text-xs text-ink-3 ${stacked ? "basis-full" : ""}`}>
           {t.perUnit[prices[0]?.line.unit ?? "call"]}
         </span>
       )}
@@ -124,7 +127,7 @@ function conditionWords(condition: TierCondition, t: CatalogTexts, number: (valu
         from === to ? day(from) : t.span(day(from), day(to)),
       );
       const hours = hourSpans(condition.hours ?? []).map(([from, to]) => `${from}:00–${to}:00`);
-      return t.tierClock(days.join(", "), hours.join(", "), condition.timezone ?? "");
+      return t.tierClock(listed(days), listed(hours), condition.timezone ?? "");
     }
   }
 }
@@ -148,7 +151,7 @@ export function keyFacts(model: Model, t: CatalogTexts, short: (value: number) =
     facts.push(t.secondsSpan(String(specs.min_duration_seconds), String(specs.max_duration_seconds)));
   } else if (specs.durations !== undefined) facts.push(t.seconds(specs.durations.join(", ")));
   if (specs.resolutions !== undefined && specs.resolutions.length <= 3) facts.push(specs.resolutions.join(", "));
-  if (specs.voices !== undefined) facts.push(`${specs.voices.length} ${t.voices}`);
+  if (specs.voices !== undefined) facts.push(t.voiceCount(specs.voices.length));
   if (specs.reasoning_efforts !== undefined) facts.push(t.reasoning);
   return facts.slice(0, 3);
 }

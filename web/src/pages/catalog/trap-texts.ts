@@ -38,7 +38,7 @@ export const trapTexts = defineTexts(
     transcription: "Billed by the actual duration, rounded up to whole seconds, at least one second.",
   },
   {
-    unserved: "目前没有可用渠道。调用会被拒绝，不收费。",
+    unserved: "目前没有可用渠道。调用会被拒绝，不扣费。",
     longAnswer: (tokens) =>
       `未设置 max_tokens 时，非流式调用会预留 ${tokens} 个输出 token。设置 max_tokens 可减少预留。`,
     longContext: "输入超过阈值时，整次调用按较高价格计费，而不只是超出部分。",

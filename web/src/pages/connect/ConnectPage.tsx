@@ -184,10 +184,10 @@ function Arrived({ call }: { call: LogRow }) {
           <Duration ms={call.latency_ms} />
         </Fact>
         <Fact name={t.tokensIn}>
-          <Num value={call.input_units} />
+          <Num value={call.input_units} short />
         </Fact>
         <Fact name={t.tokensOut}>
-          <Num value={call.output_units} />
+          <Num value={call.output_units} short />
         </Fact>
       </dl>
       <div className="mt-4 flex flex-wrap gap-2">

@@ -3,7 +3,7 @@ import { defineTexts } from "@/text";
 export const emailsTexts = defineTexts(
   {
     title: "Outgoing email",
-    lead: "Emails that are queued or could not be sent. Copy a link to pass it on yourself.",
+    lead: "Emails that are queued or could not be sent. Copy a link to share it yourself.",
     noMail: "No mail server is configured; emails are queued here. Set mail.smtp to send them.",
     columns: { to: "To", kind: "Type", state: "Status", created: "Created", expires: "Expires", link: "Link" },
     kinds: { verify: "Verify email", reset: "Reset password", invitation: "Invitation" },

@@ -24,7 +24,7 @@ import {
   When,
 } from "@/kit";
 import { minusUsd } from "@/kit/records/money";
-import { locale, useLanguage, useTexts } from "@/text";
+import { locale, named, useLanguage, useTexts } from "@/text";
 import { Steps } from "./Steps";
 import { homeTexts } from "./texts";
 
@@ -179,7 +179,8 @@ function Spend({ home }: { home: Home | undefined }) {
           }))}
           note={
             <>
-              {t.month}: <Money usd={home.spent_30_days_usd} kind="balance" /> · {t.utc}
+              {named(t.month)}
+              <Money usd={home.spent_30_days_usd} kind="balance" /> · {t.utc}
             </>
           }
         />

@@ -31,7 +31,8 @@ export const homeTexts = defineTexts(
     spentSeries: "Spent",
     usage: "Open usage",
     troubled: "Models with errors",
-    troubledHint: "Models you called in the last 24 hours with at least 3 failed calls and a 20% failure rate.",
+    troubledHint:
+      "Models you called in the last 24 hours with at least 3 failed calls and a failure rate of 20% or more.",
     troubledNone: "No model you called has a high failure rate in the last 24 hours.",
     troubledLine: (failed: string, calls: string) => `${failed} of ${calls} calls failed`,
     errors: "Recent errors",

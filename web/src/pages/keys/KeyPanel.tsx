@@ -27,7 +27,8 @@ import {
   useParam,
   When,
 } from "@/kit";
-import { useTexts } from "@/text";
+import { wordIn } from "@/kit/records/texts";
+import { listed, useTexts } from "@/text";
 import { BudgetsForm, readerZone } from "./BudgetsForm";
 import { useKey, useTakeKey } from "./data";
 import { ExpiryDialog } from "./ExpiryForm";
@@ -115,7 +116,9 @@ function Policy({ keyRow, t, mayWrite }: { keyRow: Key; t: KeysTexts; mayWrite: 
   return (
     <dl>
       <Row name={t.models}>{words(keyRow.models)}</Row>
-      <Row name={t.endpoints}>{words(keyRow.endpoints)}</Row>
+      <Row name={t.endpoints}>
+        {keyRow.endpoints === null ? words(null) : listed(keyRow.endpoints.map((one) => wordIn(t.endpointNames, one)))}
+      </Row>
       <Row name={t.platforms}>{words(keyRow.platforms)}</Row>
       <Row name={t.addresses}>{words(keyRow.addresses)}</Row>
       {keyRow.regions !== null && <Row name={t.regions}>{words(keyRow.regions)}</Row>}
@@ -143,7 +146,10 @@ function Policy({ keyRow, t, mayWrite }: { keyRow: Key; t: KeysTexts; mayWrite: 
         </Row>
       )}
       <Row name={t.created}>
-        <When at={keyRow.created_at} /> <span className="text-ink-3">·</span> <Id value={String(keyRow.id)} />
+        <When at={keyRow.created_at} />
+      </Row>
+      <Row name={t.id}>
+        <Id value={String(keyRow.id)} />
       </Row>
     </dl>
   );

@@ -13,10 +13,11 @@ interface Props {
 
 export function RoutesFields({ draft, onChange, faults, disabled = false }: Props) {
   const t = useTexts(keysTexts);
-  const price = (field: PriceField, label: string) => (
-    <Field label={label} error={faults.includes(field) ? t.priceWrong : undefined}>
+  const price = (field: PriceField, label: string, hint: string) => (
+    <Field label={label} hint={hint} error={faults.includes(field) ? t.priceWrong : undefined}>
       <Input
         mono
+        before="$"
         inputMode="decimal"
         placeholder={t.anyPrice}
         value={draft[field]}
@@ -40,9 +41,9 @@ export function RoutesFields({ draft, onChange, faults, disabled = false }: Prop
         <p className="mt-1.5 text-xs text-ink-3">{t.routePolicyHint}</p>
       </div>
       <div className="grid gap-4 sm:grid-cols-3">
-        {price("maxInput", t.maxInput)}
-        {price("maxOutput", t.maxOutput)}
-        {price("maxUnit", t.maxUnit)}
+        {price("maxInput", t.maxInput, t.maxTokensHint)}
+        {price("maxOutput", t.maxOutput, t.maxTokensHint)}
+        {price("maxUnit", t.maxUnit, t.maxUnitHint)}
       </div>
       <Field label={t.residencies} hint={t.residenciesHint}>
         <Input

@@ -21,7 +21,7 @@ import { money } from "@/kit/format";
 import { isNothing } from "@/kit/records/money";
 import { Facts, PanelSkeleton, Verdict } from "@/kit/records/parts";
 import { recordTexts, wordIn } from "@/kit/records/texts";
-import { useTexts } from "@/text";
+import { listed, useTexts } from "@/text";
 import { moneyEnd, playgroundOf } from "./receipt";
 import { Attempts, Movements, PriceLines, UsageParts, Warnings } from "./receiptParts";
 import { logTexts } from "./texts";
@@ -141,7 +141,7 @@ function CallFacts({ detail }: { detail: LogDetail }) {
     { name: t.facts.began, value: <When at={detail.at} /> },
     { name: t.facts.ended, value: <When at={detail.settled_at} /> },
     { name: t.facts.took, value: <Duration ms={detail.latency_ms} /> },
-    ...(from.length === 0 ? [] : [{ name: t.facts.wallets, value: from.join(", ") }]),
+    ...(from.length === 0 ? [] : [{ name: t.facts.wallets, value: listed(from) }]),
     ...(detail.task_id === null
       ? []
       : [

@@ -46,7 +46,7 @@ export function Attempts({ detail }: Of) {
                     <span className="text-ink-3"> {attempt.upstream_model}</span>
                   )}
                 </span>
-                <span className="flex shrink-0 items-baseline gap-2 text-ink-2">
+                <span className="flex shrink-0 items-baseline gap-4 text-ink-2">
                   <span className={clsx("max-w-52 truncate", good ? "text-ok" : "text-bad")}>
                     {wordIn(t.attemptWords, attempt.outcome)}
                   </span>

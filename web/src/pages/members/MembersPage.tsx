@@ -60,9 +60,7 @@ export default function MembersPage() {
         empty={<Empty title={t.alone} text={t.aloneText} />}
       />
       {data !== undefined && data.data.length === 1 && data.invitations.length === 0 && (
-        <p className="mt-3 text-xs text-ink-3">
-          {t.alone}. {t.aloneText}
-        </p>
+        <p className="mt-3 text-xs text-ink-3">{t.aloneNote}</p>
       )}
       {data !== undefined && data.invitations.length > 0 && <Invitations invitations={data.invitations} />}
       {may && <InviteDialog open={search["invite"] !== undefined} onClose={() => setSearch({ invite: undefined })} />}

@@ -20,7 +20,8 @@ export const membersTexts = defineTexts(
     actionsFor: (name: string) => `Actions for ${name}`,
     remove: "Remove member",
     removeTitle: (name: string) => `Remove ${name}?`,
-    removeText: "They lose access immediately. Keys they created keep working; disable the ones you do not want.",
+    removeText:
+      "This member loses access immediately. Keys created by this member keep working; disable those that are no longer needed.",
     removeDo: (name: string) => `Remove ${name}`,
     leave: "Leave organisation",
     leaveTitle: (organisation: string) => `Leave ${organisation}?`,
@@ -37,7 +38,7 @@ export const membersTexts = defineTexts(
     withdrawn: "Invitation withdrawn.",
     dialog: {
       title: "Invite a member",
-      lead: "They receive a link that is valid for one week.",
+      lead: "The person receives a link that is valid for one week.",
       email: "Email",
       role: "Role",
       send: "Send invitation",
@@ -46,12 +47,13 @@ export const membersTexts = defineTexts(
       sent: (email: string) => `Invitation sent to ${email}.`,
       linkTitle: "Share this link",
       linkLead: (email: string) =>
-        `This server does not send email. Share this link with ${email} yourself. It is shown only once and works once.`,
+        `This server does not send email. Share this link with ${email} yourself. The link is shown only once and works once.`,
       link: "Invitation link",
       done: "Done",
     },
     alone: "You are the only member",
     aloneText: "Invite people who need to see the balance or create keys.",
+    aloneNote: "You are the only member. Invite people who need to see the balance or create keys.",
   },
   {
     title: "成员",
@@ -103,5 +105,6 @@ export const membersTexts = defineTexts(
     },
     alone: "您是唯一的成员",
     aloneText: "邀请需要查看余额或创建密钥的人。",
+    aloneNote: "您是唯一的成员。可邀请需要查看余额或创建密钥的人。",
   },
 );

@@ -1,7 +1,7 @@
 /** What becomes of each field, why, and one button that mends it. */
 import { CircleCheck, CircleMinus, PencilLine, Plus, Wrench } from "lucide-react";
 import type { ReactNode } from "react";
-import { Badge, Button, type Tone } from "@/kit";
+import { Badge, Button, format, type Tone } from "@/kit";
 import { useTexts } from "@/text";
 import type { Body } from "./forms";
 import { InlineCode } from "./InlineCode";
@@ -78,11 +78,11 @@ function Report({ field, fix, onFix }: { field: FieldReport; fix: Fix | null; on
         </div>
         {field.reason !== undefined && (
           <p className="mt-1 text-[13px] text-ink-2">
-            <InlineCode text={`${capital(field.reason)}.`} />
+            <InlineCode text={format.sentence(field.reason)} />
             {field.fix !== undefined && (
               <span className="text-ink-3">
                 {" "}
-                <InlineCode text={`${capital(field.fix)}.`} />
+                <InlineCode text={format.sentence(field.fix)} />
               </span>
             )}
           </p>
@@ -95,8 +95,4 @@ function Report({ field, fix, onFix }: { field: FieldReport; fix: Fix | null; on
       )}
     </div>
   );
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -39,9 +39,13 @@ import { VoiceBench } from "./voice/VoiceBench";
 
 const TASKS: (PlaygroundTask | "voice")[] = ["chat", "voice", "image", "video", "speech", "transcription", "social"];
 
-/** On a phone the row of tasks is longer than the screen: the one that is open is brought into sight. */
+/** On a phone the row of tasks is longer than the screen: the one that is open is brought into sight, and again when
+ * the fonts are there, which make the row wider. */
 function intoView(element: HTMLAnchorElement | null): void {
-  element?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  if (element === null) return;
+  const show = () => element.scrollIntoView({ block: "nearest", inline: "nearest" });
+  show();
+  void document.fonts.ready.then(show);
 }
 
 export default function PlaygroundPage() {

@@ -4,7 +4,7 @@ import { ApiError } from "@/api";
 import { Button, format, Id, Money, Problem, SkeletonText } from "@/kit";
 import type { Face, PlaygroundTask } from "@/pages/catalog/record";
 import { catalogTexts } from "@/pages/catalog/texts";
-import { locale, useLanguage, useTexts } from "@/text";
+import { locale, named, useLanguage, useTexts } from "@/text";
 import type { Body } from "./forms";
 import { InlineCode } from "./InlineCode";
 import { type Fix, fixOfRefusal, type Quote } from "./quote";
@@ -72,8 +72,10 @@ function QuoteFacts({ task, quote }: { task: PlaygroundTask; quote: Quote }) {
       </dl>
       <p className="mt-2 text-ink-2">
         {quote.exact ? t.quoteExact : least === null ? t.quoteBound : t.quoteRange}{" "}
-        <span className="text-ink-3">{t.reserved}: </span>
-        <Money usd={quote.reserved_usd} kind="call" />
+        <span className="whitespace-nowrap">
+          <span className="text-ink-3">{named(t.reserved)}</span>
+          <Money usd={quote.reserved_usd} kind="call" />
+        </span>
       </p>
       <QuoteLines task={task} quote={quote} />
       <p className="mt-3 flex flex-wrap items-center gap-x-2 text-xs text-ink-3">
@@ -136,7 +138,7 @@ function QuoteLines({ task, quote }: { task: PlaygroundTask; quote: Quote }) {
             <th scope="col" className="border-b border-line py-1.5 font-medium">
               {t.linePart}
             </th>
-            <th scope="col" className="border-b border-line py-1.5 text-right font-medium">
+            <th scope="col" className="border-b border-line py-1.5 pr-3 text-right font-medium">
               {t.lineUnits}
             </th>
             <th scope="col" className="border-b border-line py-1.5 text-right font-medium">

@@ -248,7 +248,7 @@ function ResultTable({ table }: { table: ReturnType<typeof tableOf> }) {
 function Fact({ name, children }: { name: string; children: ReactNode }) {
   return (
     <div className="flex min-w-0 items-center gap-1.5">
-      <dt className="text-xs text-ink-3">{name}</dt>
+      <dt className="shrink-0 text-xs text-ink-3">{name}</dt>
       <dd className="min-w-0 text-ink">{children}</dd>
     </div>
   );

@@ -137,7 +137,7 @@ function Timeline({ steps }: { steps: Step[] }) {
           // biome-ignore lint/suspicious/noArrayIndexKey: steps are only ever added at the end
           <li key={index} className="flex flex-wrap items-center gap-x-3 gap-y-0.5">
             <span className={`[&_svg]:size-4 ${STEP_TONE[step.what]}`}>{STEP_ICON[step.what]}</span>
-            <span className="min-w-24 text-ink">{t.timelineSteps[step.what]}</span>
+            <span className="min-w-36 text-ink">{t.timelineSteps[step.what]}</span>
             {step.amount_usd !== null && <Money usd={step.amount_usd} kind="call" />}
             <span className="text-xs text-ink-3">
               <When at={step.at} />

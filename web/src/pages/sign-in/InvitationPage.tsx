@@ -4,7 +4,7 @@ import { api, type Role, type Session } from "@/api";
 import { forgetToken, useFragmentToken } from "@/app/fragment";
 import { appTexts } from "@/app/texts";
 import { Field, Input, Problem, Skeleton } from "@/kit";
-import { useTexts } from "@/text";
+import { sentences, useTexts } from "@/text";
 import { Frame } from "./Frame";
 import { BadLink, Form, isBadToken, PasswordField, useEnter, useSubmit } from "./parts";
 import { signInTexts } from "./texts";
@@ -56,11 +56,7 @@ export default function InvitationPage() {
   return (
     <Frame
       title={t.title(organisation)}
-      lead={
-        <>
-          {t.lead(roles[role])} {has_person && t.hasPerson}
-        </>
-      }
+      lead={has_person ? sentences([t.lead(roles[role]), t.hasPerson]) : t.lead(roles[role])}
     >
       <Form submit={submit} label={t.submit}>
         <Field label={texts.email}>

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { api } from "@/api";
 import { SESSION_KEY, useSession } from "@/app/session";
 import { Field, format, Input, useGo } from "@/kit";
-import { useTexts } from "@/text";
+import { sentences, useTexts } from "@/text";
 import { Frame, TextLink } from "./Frame";
 import { EmailField, Form, PasswordField, useSubmit } from "./parts";
 import { signInTexts } from "./texts";
@@ -59,10 +59,9 @@ export default function SignUpPage() {
     <Frame
       title={t.title}
       lead={
-        <>
-          {t.lead}{" "}
-          {instance.trial !== null && t.trial(format.money(instance.trial.amount_usd, "balance"), instance.trial.days)}
-        </>
+        instance.trial === null
+          ? t.lead
+          : sentences([t.lead, t.trial(format.money(instance.trial.amount_usd, "balance"), instance.trial.days)])
       }
       foot={signIn}
     >

@@ -8,7 +8,7 @@ import { useRight, useSession } from "@/app/session";
 import { Badge, Button, Card, Checkbox, Field, Input, Money, Problem, Skeleton, type Tone, toast, When } from "@/kit";
 import { compareUsd, money } from "@/kit/format";
 import { readTypedUsd } from "@/kit/records/money";
-import { useTexts } from "@/text";
+import { sentences, useTexts } from "@/text";
 import { walletTexts } from "./texts";
 
 type Payments = components["schemas"]["Payments"];
@@ -47,9 +47,7 @@ export function Pay({ wallet }: { wallet: Wallet | undefined }) {
         {wallet === undefined ? (
           <Skeleton className="h-3! w-32" />
         ) : wallet.topped_up_at === null ? (
-          <>
-            {t.topUpNever} {t.trialSocial}
-          </>
+          sentences([t.topUpNever, t.trialSocial])
         ) : (
           <>
             {t.topUpLastWord} <When at={wallet.topped_up_at} />
@@ -134,7 +132,9 @@ function PaymentRow({ payment }: { payment: Payment }) {
       <span className="w-32 text-ink-2">
         <When at={payment.paid_at ?? payment.created_at} />
       </span>
-      <Badge tone={TONES[payment.state]}>{t.payStates[payment.state]}</Badge>
+      <span className="w-28">
+        <Badge tone={TONES[payment.state]}>{t.payStates[payment.state]}</Badge>
+      </span>
       <span className="text-ink-2">{t.payKinds[payment.kind]}</span>
       {payment.failure !== null && (
         <span className="min-w-0 [overflow-wrap:anywhere] text-ink-3">{payment.failure}</span>

@@ -4,7 +4,7 @@ import { api, type Wallet } from "@/api";
 import { Card, Link, Money, Page, Problem, Progress, SkeletonStat, Stat, Stats, When } from "@/kit";
 import { compareUsd, money } from "@/kit/format";
 import { isNothing, shareOf } from "@/kit/records/money";
-import { useTexts } from "@/text";
+import { named, sentences, useTexts } from "@/text";
 import { Ledger } from "./Ledger";
 import { LowBalanceForm } from "./LowBalanceForm";
 import { Pay, PaymentsCard } from "./Pay";
@@ -111,7 +111,7 @@ function Balances({ wallet }: { wallet: Wallet | undefined }) {
         />
       </Stats>
       <p className="mt-2 px-1 text-xs [overflow-wrap:anywhere] text-ink-3">
-        {t.order} {isNothing(balance.trial_usd) ? "" : t.trialBuys}
+        {isNothing(balance.trial_usd) ? t.order : sentences([t.order, t.trialBuys])}
       </p>
     </div>
   );
@@ -144,17 +144,16 @@ function Budgets({ wallet }: { wallet: Wallet }) {
                 </div>
                 <Progress
                   value={share}
-                  label={`${t.periods[budget.period]}: ${said}`}
+                  label={named(t.periods[budget.period], said)}
                   tone={reached ? "bad" : share >= 0.8 ? "warn" : "accent"}
                 />
                 <p className="mt-1.5 flex flex-wrap gap-x-2 text-xs text-ink-3">
                   {reached && <span className="text-bad">{t.budgetReached}</span>}
                   {budget.ends_at !== null && (
-                    <span>
-                      {t.budgetAnew} <When at={budget.ends_at} />
+                    <span className="min-w-0 [overflow-wrap:anywhere]">
+                      {t.budgetAnew} <When at={budget.ends_at} /> · {budget.timezone}
                     </span>
                   )}
-                  <span className="min-w-0 [overflow-wrap:anywhere]">{t.budgetZone(budget.timezone)}</span>
                 </p>
               </li>
             );

@@ -35,7 +35,7 @@ export const voiceTexts = defineTexts(
     empty: "对话会显示在这里",
     emptyText: "开始后请说话，或输入消息。",
     total: "当前花费",
-    note: "每次回答与每次转写都是真实调用，单独扣费并有收据。",
+    note: "每次回答与每次语音识别都是真实调用，单独扣费并有收据。",
     you: "您",
     model: "模型",
     receipt: "收据",
