@@ -138,7 +138,7 @@ export function ActDialog(props: ActDialogProps) {
   );
 }
 
-/** "0.4" as "0.4 %"; a dash where there is none. */
+/** "0.4" as "0.4%"; a dash where there is none. */
 export function percentText(value: string | null): string {
-  return value === null ? "–" : `${value} %`;
+  return value === null ? "–" : `${value}%`;
 }

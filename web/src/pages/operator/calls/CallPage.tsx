@@ -17,6 +17,8 @@ import {
   When,
 } from "@/kit";
 import { Facts, PanelSkeleton } from "@/kit/records/parts";
+import { recordTexts, wordIn } from "@/kit/records/texts";
+import { logTexts } from "@/pages/logs/texts";
 import { useTexts } from "@/text";
 import { OperatorPage, useIsAdmitted } from "../shared";
 import { callTexts } from "./texts";
@@ -65,6 +67,7 @@ export default function CallPage() {
 
 function CallFacts({ call }: { call: OperatorCallDetail }) {
   const t = useTexts(callTexts);
+  const r = useTexts(recordTexts);
   const money = (usd: string | null) => (usd === null ? t.unknown : <Money usd={usd} kind="price" />);
   return (
     <Card>
@@ -79,7 +82,7 @@ function CallFacts({ call }: { call: OperatorCallDetail }) {
             ),
           },
           { name: t.facts.model, value: call.model },
-          { name: t.facts.endpoint, value: call.endpoint },
+          { name: t.facts.endpoint, value: wordIn(r.endpoints, call.endpoint) },
           { name: t.facts.group, value: call.group },
           { name: t.facts.tier, value: call.tier ?? "–" },
           { name: t.facts.key, value: call.key_id === null ? t.noKey : `#${call.key_id}` },
@@ -166,8 +169,9 @@ function Attempts({ call }: { call: OperatorCallDetail }) {
 
 function Units({ call }: { call: OperatorCallDetail }) {
   const t = useTexts(callTexts);
+  const parts = useTexts(logTexts).parts;
   const list = (units: { name: string; count: number }[]) =>
-    units.map((one) => ({ name: one.name, value: <Num value={one.count} /> }));
+    units.map((one) => ({ name: wordIn(parts, one.name), value: <Num value={one.count} /> }));
   return (
     <Card title={t.usage}>
       {call.units.length === 0 ? <p className="text-ink-3">{t.noUsage}</p> : <Facts facts={list(call.units)} />}
@@ -183,6 +187,7 @@ function Units({ call }: { call: OperatorCallDetail }) {
 
 function Transfers({ call }: { call: OperatorCallDetail }) {
   const t = useTexts(callTexts);
+  const r = useTexts(recordTexts);
   return (
     <Card title={t.money}>
       {call.transfers.length === 0 ? (
@@ -191,9 +196,9 @@ function Transfers({ call }: { call: OperatorCallDetail }) {
         <ul className="space-y-2">
           {call.transfers.map((one) => (
             <li key={`${one.kind} ${one.wallet} ${one.at}`} className="flex flex-wrap items-center gap-x-2">
-              <span className="font-medium">{one.kind}</span>
+              <span className="font-medium">{wordIn(r.kinds, one.kind)}</span>
               <span className="text-ink-3">
-                {one.wallet}, {t.directions[one.direction]}
+                {wordIn(r.wallets, one.wallet)} · {t.directions[one.direction]}
               </span>
               <span className="flex-1" />
               <Money usd={one.amount_usd} kind="price" />

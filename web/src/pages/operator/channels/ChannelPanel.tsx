@@ -54,7 +54,7 @@ export default function ChannelPanel() {
   });
   return (
     <SidePanel
-      title={data?.name ?? texts.title}
+      title={data?.name ?? t.title}
       onClose={() => go("/operator/channels")}
       lead={data !== undefined && <Badge tone={channelTones[data.state]}>{texts.states[data.state]}</Badge>}
       footer={

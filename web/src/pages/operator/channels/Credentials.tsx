@@ -55,15 +55,18 @@ export function Credentials({
     >
       <ul className="rounded-card border border-line">
         {channel.credentials.map((one) => (
-          <li key={one.id} className="flex items-center gap-3 border-b border-line px-3 py-2 last:border-b-0">
-            <span className="min-w-0 flex-1">
+          <li
+            key={one.id}
+            className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line px-3 py-2 last:border-b-0"
+          >
+            <span className="min-w-0 flex-1 basis-36">
               <span className="flex items-center gap-2">
                 <span className="truncate font-medium">{one.label}</span>
-                <span className="num text-xs text-ink-3">{one.hint}</span>
+                <span className="num shrink-0 text-xs whitespace-nowrap text-ink-3">{one.hint}</span>
               </span>
               {one.paused_reason !== null && (
                 <span className="block text-xs [overflow-wrap:anywhere] text-ink-2">
-                  {t.evidence}: {one.paused_reason}
+                  {t.evidence(one.paused_reason)}
                 </span>
               )}
             </span>
@@ -71,16 +74,18 @@ export function Credentials({
               {texts.credentialStates[one.state]}
               {one.state === "cooling_down" && one.cool_until !== null && (
                 <>
-                  {", "}
+                  {" · "}
                   {t.until} <When at={one.cool_until} />
                 </>
               )}
             </Badge>
             {may && (
-              <Menu
-                trigger={<IconButton label={t.actionsFor(one.label)} icon={<Ellipsis aria-hidden />} />}
-                items={items(one)}
-              />
+              <span className="ml-auto">
+                <Menu
+                  trigger={<IconButton label={t.actionsFor(one.label)} icon={<Ellipsis aria-hidden />} />}
+                  items={items(one)}
+                />
+              </span>
             )}
           </li>
         ))}

@@ -101,7 +101,7 @@ export default function CodesPage() {
       }
     >
       <Trial />
-      <Section title={t.columns.hint}>
+      <Section title={t.list}>
         <DataTable
           label={t.title}
           columns={columns}

@@ -91,7 +91,7 @@ function Suspension({ customer }: { customer: CustomerDetail }) {
       <CircleAlert aria-hidden className="mt-0.5 size-4 shrink-0 text-bad" />
       <span className="min-w-0 [overflow-wrap:anywhere]">
         {t.suspendedSince} {customer.suspended_at !== null && <When at={customer.suspended_at} />}
-        {customer.suspension_reason !== null && `: ${customer.suspension_reason}`}
+        {customer.suspension_reason !== null && ` · ${customer.suspension_reason}`}
       </span>
     </p>
   );
@@ -202,7 +202,7 @@ function Figures({ customer }: { customer: CustomerDetail | undefined }) {
       <Stat
         label={t.revenue30}
         value={<Money usd={month.revenue_usd} kind="balance" />}
-        hint={`${o.calls} ${format.count(month.calls, lang)}`}
+        hint={o.callCount(format.count(month.calls, lang))}
       />
       <Stat
         label={t.margin30}
@@ -213,7 +213,7 @@ function Figures({ customer }: { customer: CustomerDetail | undefined }) {
       <Stat
         label={t.errors30}
         value={percentText(month.error_percent)}
-        hint={`${o.failed} ${format.count(month.failed_calls, lang)}`}
+        hint={o.failedCount(format.count(month.failed_calls, lang))}
       />
     </Stats>
   );
@@ -227,7 +227,7 @@ function Profile({ customer }: { customer: CustomerDetail }) {
   return (
     <Card title={t.profile}>
       <Facts
-        className="sm:grid-cols-1!"
+        className="sm:grid-cols-1! [&_dt]:w-32"
         facts={[
           { name: t.facts.id, value: <span className="num">{customer.id}</span> },
           { name: t.facts.group, value: customer.group },

@@ -43,13 +43,16 @@ export function CustomerMembers({ customer }: { customer: CustomerDetail }) {
     <Section title={t.members}>
       <ul className="rounded-card border border-line bg-surface">
         {customer.members.map((member) => (
-          <li key={member.id} className="flex items-center gap-3 border-b border-line px-4 py-2 last:border-b-0">
-            <span className="min-w-0 flex-1">
+          <li
+            key={member.id}
+            className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line px-4 py-2 last:border-b-0"
+          >
+            <span className="min-w-0 flex-1 max-sm:basis-full">
               <span className="block truncate font-medium">{member.name === "" ? member.email : member.name}</span>
               {member.name !== "" && <span className="block truncate text-xs text-ink-3">{member.email}</span>}
             </span>
             <Badge>{wordIn(roles, member.role)}</Badge>
-            <span className="w-40 shrink-0 text-right text-xs text-ink-3">
+            <span className="shrink-0 text-xs text-ink-3 sm:w-40 sm:text-right">
               {member.last_seen_at === null ? (
                 t.never
               ) : (
@@ -95,7 +98,7 @@ export function CustomerKeys({ id }: { id: number }) {
       cell: (row) => (
         <span className="flex min-w-0 items-center gap-2">
           <span className="min-w-0 truncate">{row.name}</span>
-          <span className="num text-xs font-normal text-ink-3">{row.hint}</span>
+          <span className="num shrink-0 text-xs font-normal whitespace-nowrap text-ink-3">{row.hint}</span>
         </span>
       ),
     },

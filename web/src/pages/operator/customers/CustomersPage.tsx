@@ -57,7 +57,7 @@ export default function CustomersPage() {
         <span className="flex min-w-0 items-center gap-2">
           <span className="min-w-0 truncate">{row.name}</span>
           {row.kind === "test" && <Badge>{t.test}</Badge>}
-          <span className="num text-xs font-normal text-ink-3">{o.number(row.id)}</span>
+          <span className="num shrink-0 text-xs font-normal whitespace-nowrap text-ink-3">{o.number(row.id)}</span>
           {row.owner_email !== null && (
             <span className="hidden min-w-0 truncate text-xs font-normal text-ink-3 lg:inline">{row.owner_email}</span>
           )}

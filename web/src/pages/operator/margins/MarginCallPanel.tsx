@@ -19,7 +19,9 @@ import {
 } from "@/kit";
 import { negativeUsd } from "@/kit/records/money";
 import { Facts, PanelSection, PanelSkeleton, Verdict } from "@/kit/records/parts";
-import { useTexts } from "@/text";
+import { wordIn } from "@/kit/records/texts";
+import { locale, useLanguage, useTexts } from "@/text";
+import { pricesTexts } from "../prices/texts";
 import { marginsTexts } from "./texts";
 
 /** The margin of one call: what it was sold for, and its cost by the price list of that time. */
@@ -117,6 +119,8 @@ function Explained({ call }: { call: MarginCallDetail }) {
 
 function PriceList({ call }: { call: MarginCallDetail }) {
   const t = useTexts(marginsTexts).call;
+  const faces = useTexts(pricesTexts).faces;
+  const lang = locale(useLanguage());
   const list = call.price_list;
   if (list === null) {
     return (
@@ -132,7 +136,7 @@ function PriceList({ call }: { call: MarginCallDetail }) {
   }
   type Line = MarginCallDetail["cost_lines"][number];
   const columns: Column<Line>[] = [
-    { id: "face", head: t.lineColumns.face, primary: true, cell: (line) => line.face },
+    { id: "face", head: t.lineColumns.face, primary: true, cell: (line) => wordIn(faces, line.face) },
     { id: "units", head: t.lineColumns.units, align: "right", cell: (line) => <Num value={line.units} /> },
     {
       id: "price",
@@ -140,7 +144,7 @@ function PriceList({ call }: { call: MarginCallDetail }) {
       align: "right",
       cell: (line) => (
         <span className="num">
-          {pricePerMillion(line.price_pico)} {list.currency} / 1M
+          {pricePerMillion(line.price_pico)} {list.currency} {t.perMillion}
         </span>
       ),
     },
@@ -157,7 +161,7 @@ function PriceList({ call }: { call: MarginCallDetail }) {
         facts={[
           { name: t.since, value: <When at={list.since} /> },
           { name: t.upstream, value: list.upstream_model },
-          { name: list.currency, value: t.rate(list.currency, list.rate) },
+          { name: t.exchangeRate, value: t.rate(list.currency, decimalOf(list.rate, lang)) },
         ]}
       />
       <h4 className="mt-4 mb-2 text-xs text-ink-3">{t.lines}</h4>
@@ -169,6 +173,13 @@ function PriceList({ call }: { call: MarginCallDetail }) {
       {call.is_estimated && <p className="mt-2 text-xs text-warn">{t.estimatedText}</p>}
     </PanelSection>
   );
+}
+
+/** An exchange rate, which comes as an exact fraction, as a decimal of six digits. */
+function decimalOf(rate: string, lang: string): string {
+  const [whole, part = "1"] = rate.split("/");
+  const value = Number(whole) / Number(part);
+  return Number.isFinite(value) ? new Intl.NumberFormat(lang, { maximumSignificantDigits: 6 }).format(value) : rate;
 }
 
 /** 10^-12 of a currency for one unit, as its price for a million units: an exact decimal. */

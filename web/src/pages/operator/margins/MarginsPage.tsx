@@ -143,7 +143,7 @@ function Totals({ totals }: { totals: MarginRow | undefined }) {
       <Stat
         label={o.revenue}
         value={<Money usd={totals.revenue_usd} kind="balance" />}
-        hint={`${format.count(totals.calls, lang)} ${o.calls}`}
+        hint={o.callCount(format.count(totals.calls, lang))}
       />
       <Stat
         label={o.cost}
@@ -249,7 +249,6 @@ function Lines({ filters, list }: ListProps) {
       head: t.columns.below,
       align: "right",
       width: 120,
-      bare: true,
       cell: (row) =>
         row.below_cost_calls === 0 ? (
           "–"
@@ -263,12 +262,12 @@ function Lines({ filters, list }: ListProps) {
       id: "open",
       head: "",
       align: "right",
-      width: 90,
+      width: 140,
       cell: (row) =>
-        filters.by === "customer" || filters.by === "channel" ? (
+        filters.by === "customer" || (filters.by === "channel" && row.channel_id !== 0) ? (
           <Button
             size="small"
-            aria-label={`${t.byWords[filters.by]} ${name(row)}`}
+            aria-label={`${t.open[filters.by]} ${name(row)}`}
             onClick={() =>
               go(
                 filters.by === "customer"
@@ -277,7 +276,7 @@ function Lines({ filters, list }: ListProps) {
               )
             }
           >
-            {t.byWords[filters.by]}
+            {t.open[filters.by]}
           </Button>
         ) : null,
     },

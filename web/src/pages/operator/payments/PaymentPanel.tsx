@@ -81,7 +81,9 @@ export default function PaymentPanel() {
                 {data.reversals.map((one) => (
                   <li key={one.id} className="flex flex-wrap items-center gap-2">
                     <span className="font-medium">{t.kinds[one.kind]}</span>
-                    <Badge tone={disputeTones[one.state]}>{texts.disputeStates[one.state]}</Badge>
+                    {one.kind === "dispute" && (
+                      <Badge tone={disputeTones[one.state]}>{texts.disputeStates[one.state]}</Badge>
+                    )}
                     <Money usd={one.amount_usd} kind="balance" />
                     <span className="text-xs text-ink-3">
                       <When at={one.changed_at} />

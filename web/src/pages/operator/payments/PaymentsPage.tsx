@@ -158,7 +158,7 @@ function Disputes() {
       primary: true,
       clip: true,
       cell: (row) => (
-        <span className="flex min-w-0 items-center gap-2">
+        <span className="flex min-w-0 items-center gap-x-2 max-sm:flex-wrap">
           <span className="min-w-0 truncate">{row.customer_name ?? row.provider_payment}</span>
           {row.customer_state !== null && <StateBadge state={row.customer_state} />}
         </span>

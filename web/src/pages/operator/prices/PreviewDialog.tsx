@@ -147,7 +147,7 @@ function Table({ heads, rows }: { heads: string[]; rows: { key: string; cells: R
                 key={head}
                 scope="col"
                 className={clsx(
-                  "border-b border-line pb-1 text-xs font-medium text-ink-3",
+                  "border-b border-line pb-1 pl-2 align-bottom text-xs font-medium text-ink-3 first:pl-0",
                   at === 0 ? "text-left" : "text-right",
                 )}
               >

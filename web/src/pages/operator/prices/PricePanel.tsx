@@ -154,9 +154,9 @@ function Channels({ channels }: { channels: ModelDetail["channels"] }) {
               {channel.name}
             </Link>
             <p className="text-xs text-ink-3">
-              {costOf(channel).length === 0
+              {costOf(channel, texts).length === 0
                 ? t.noCost
-                : costOf(channel)
+                : costOf(channel, texts)
                     .map(({ face, text }) => `${wordIn(texts.faces, face)} ${text}`)
                     .join(" · ")}
             </p>
@@ -169,11 +169,14 @@ function Channels({ channels }: { channels: ModelDetail["channels"] }) {
 }
 
 /** What a channel's price list says of the model, in its own currency. */
-function costOf(channel: ServingChannel): { face: string; text: string }[] {
+function costOf(
+  channel: ServingChannel,
+  unit: { perUnit: string; perMillion: string },
+): { face: string; text: string }[] {
   const prices = channel.cost?.models?.[channel.upstream_model] ?? {};
   const currency = String(channel.cost?.currency ?? "");
   return Object.entries(prices).map(([face, pico]) => ({
     face,
-    text: `${usdOfPico(pico, face)} ${currency}${isEach(face) ? "" : " / 1M"}`,
+    text: `${usdOfPico(pico, face)} ${currency} ${isEach(face) ? unit.perUnit : unit.perMillion}`,
   }));
 }

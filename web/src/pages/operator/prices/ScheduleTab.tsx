@@ -33,7 +33,7 @@ export function ScheduleTab() {
       cell: (row) => (
         <span className="truncate">
           {row.note}
-          {row.problem !== null && <span className="text-bad"> {row.problem}</span>}
+          {row.problem !== null && <span className="text-bad"> · {row.problem}</span>}
         </span>
       ),
     },

@@ -3,7 +3,7 @@ import { defineTexts } from "@/text";
 export const secondFactorTexts = defineTexts(
   {
     title: "Second factor",
-    lead: "A code from an authenticator app, asked for after your password.",
+    lead: "A code from an authenticator app, required after your password.",
     on: "On",
     off: "Off",
     since: "Since",
@@ -12,7 +12,7 @@ export const secondFactorTexts = defineTexts(
     again: "Set up on another device",
     steps: {
       secret: "Add this account to your authenticator app",
-      secretText: "Open the link on the device with the app, or type the key into it.",
+      secretText: "Open the link on the device with the app, or enter the setup key in the app.",
       open: "Open in authenticator app",
       key: "Setup key",
       code: "Enter the six digits that the app shows",
@@ -22,18 +22,18 @@ export const secondFactorTexts = defineTexts(
     },
     codes: {
       title: "Recovery codes",
-      lead: "Each signs you in once without the app. Shown this once: keep them where you keep passwords.",
-      done: "I have kept them",
+      lead: "Each code signs you in once without the app. The codes are shown only once; store them with your passwords.",
+      done: "I have stored them",
       fresh: "New recovery codes",
       freshTitle: "Replace the recovery codes?",
-      freshText: "The old ones stop working.",
+      freshText: "The old codes stop working.",
     },
     disable: "Turn off",
     disableTitle: "Turn off the second factor?",
     disableText: "Your password alone will sign you in.",
     disabled: "The second factor is off",
-    required: "Operators cannot turn it off.",
-    toOverview: "To the overview",
+    required: "Operators cannot turn off the second factor.",
+    toOverview: "Open overview",
   },
   {
     title: "两步验证",
@@ -66,7 +66,7 @@ export const secondFactorTexts = defineTexts(
     disableTitle: "关闭两步验证？",
     disableText: "之后只需密码即可登录。",
     disabled: "两步验证已关闭",
-    required: "运营者不能关闭。",
+    required: "运营者不能关闭两步验证。",
     toOverview: "前往概览",
   },
 );
