@@ -59,8 +59,8 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def wait_for_port(port, what):
-    ends = time.monotonic() + READY_SECONDS
+def wait_for_port(port, what, seconds=READY_SECONDS):
+    ends = time.monotonic() + seconds
     while time.monotonic() < ends:
         with socket.socket() as client:
             if client.connect_ex(("127.0.0.1", port)) == 0:
@@ -210,7 +210,7 @@ class Parts:
             *as_owner, programs / "postgres", "-D", data, "-p", port,
             "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="], cwd=home)
         wait_for_port(port, "PostgreSQL")
-        self.postgres = process
+        self.postgres, self.psql = process, programs / "psql"
         self.database = f"postgres://trunkline@127.0.0.1:{port}/postgres?sslmode=disable"
         self.database_port = port
         return process
@@ -290,6 +290,12 @@ class Parts:
         say(f"profile: callgrind_annotate {self.profiles / newest.name}")
         totals = [line for line in newest.read_text().splitlines() if line.startswith(("summary:", "totals:"))]
         return int(totals[-1].split()[1])
+
+    def query(self, statement):
+        """The rows of one statement, each a list of texts."""
+        said = run([self.psql, self.database, "--no-psqlrc", "--tuples-only", "--no-align", "--field-separator=\t",
+                    "--set=ON_ERROR_STOP=1", f"--command={statement}"])
+        return [line.split("\t") for line in said.splitlines() if line]
 
     def books(self):
         """What the books say at the end: calls charged, and whether the audit is content."""

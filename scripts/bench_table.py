@@ -150,3 +150,10 @@ def text(found):
     widths = [max(len(row[place]) for row in rows) for place in range(5)]
     show = lambda row: f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]:<{widths[3]}}  {row[4]}".rstrip()
     return "\n".join(show(row) for row in rows)
+
+
+def markdown(columns, rows):
+    """A table of a page. Columns after the first are of numbers; a leading `<` says that one is not."""
+    heads = [column.removeprefix("<") for column in columns]
+    marks = ["---" if place == 0 or column.startswith("<") else "--:" for place, column in enumerate(columns)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in (heads, marks, *rows))
