@@ -298,6 +298,14 @@ gateway-check-peers page="docs/results/gateway-check.html":
 bench *words:
     ./scripts/bench {{ words }}
 
+# CPU, latency and memory beside LiteLLM, TensorZero and Portkey, and the page of it: `just bench-peers --page docs/results/comparison.md`.
+bench-peers *words:
+    ./scripts/bench-peers {{ words }}
+
+# One node and PostgreSQL for minutes at one rate, or the highest that holds: `just soak 15 highest --page docs/operate/capacity.md`.
+soak minutes="15" rate="highest" *words:
+    ./scripts/bench --soak {{ minutes }} --rate {{ rate }} {{ words }}
+
 # Adding a family of video models, or a paid operation (`just add-drill operation`), touches what its page says: done in a copy of the tree (`just add-drill family long`: lint, more tests, tidy).
 add-drill what="family" form="short":
     ./scripts/add-drill {{ what }} {{ form }}
