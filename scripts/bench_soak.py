@@ -4,6 +4,7 @@ The layout is the bench's: the node alone on core 0; PostgreSQL on disk, mock an
 one account calls, so every charge of a batch is of one account.
 """
 
+import collections
 import json
 import os
 import subprocess
@@ -104,6 +105,18 @@ def grown_tables(before, after, calls):
     return sorted(found, key=lambda one: -(one["table_bytes"] + one["index_bytes"]))
 
 
+def failures(lines):
+    """Why calls failed, from the access log: how many of each status and fault, the most frequent first."""
+    found = collections.Counter()
+    for line in lines:
+        # Nearly all lines are of calls that were answered, and there may be millions.
+        if '"answered"' in line and '"http.status":200' not in line:
+            fields = json.loads(line)
+            fields = fields.get("fields", fields)
+            found[f"{fields.get('http.status', 'no status')} {fields.get('fault', '')}".strip()] += 1
+    return dict(found.most_common())
+
+
 def show(minutes):
     """The minutes as a table for people."""
     rows = [f"{'':>4} {'calls':>9} {'errors':>6} {'a second':>9} {'p50 ms':>8} {'p99 ms':>8} {'gateway us':>10} {'PG us':>7} "
@@ -193,10 +206,12 @@ def run(programs, parts, target, minutes, rate):
     say("counting usage rows and auditing")
     rows = int(parts.query("SELECT count(*) FROM ledger.usage")[0][0])
     report = audit(parts)
+    with open(parts.access_log, encoding="utf-8") as log:
+        why = failures(log)
     return {
         "rate": rate, "highest": found, "minutes": told, "whole": sums, "tables": tables, "connections": CONNECTIONS,
         "start": {key: first[key] for key in ("gateway_mb", "postgres_mb")},
-        "answered": caller.answered, "errors": caller.errors, "usage_rows": rows,
+        "answered": caller.answered, "errors": caller.errors, "failures": why, "usage_rows": rows,
         "audit": {"ok": report["ok"], "views": len(report["views"]), "violations": report["violations"]},
     }
 

@@ -2,6 +2,7 @@
 
 import math
 
+from bench_soak import LONGEST_P99_MS, MARGIN, STEP_SECONDS
 from bench_table import markdown as table
 
 BEGIN, END = "<!-- made by `just soak`: begin -->", "<!-- made by `just soak`: end -->"
@@ -41,15 +42,16 @@ def measured(seen):
     whole, machine = seen["whole"], seen["machine"]
     count = len(seen["minutes"])
     books = "nothing" if seen["audit"]["ok"] else f"**{len(seen['audit']['violations'])} violations**"
-    how = f"90 % of {seen['highest']:,}, the highest that held for ten seconds" if seen["highest"] else "given"
+    how = f"{MARGIN * 100:.0f} % of {seen['highest']:,}, the highest that held for {STEP_SECONDS} seconds" if seen["highest"] else "given"
+    failed = "; all failed calls, those of the search included: " + ", ".join(f"{count:,} with {why}" for why, count in seen["failures"].items()) if seen["failures"] else ""
     gateway, mocks = whole["core_busy"][0], whole["core_busy"][1]
     rows = [
         ("rate", f"{seen['rate']:,} calls a second ({how}); {whole['rate']:,.0f} were answered"),
-        ("calls, errors", f"{whole['calls']:,}, {whole['errors']:,}; {whole['minutes_held']} of {count} minutes held the rate without an error and with p99 at most 100 ms"),
+        ("calls, errors", f"{whole['calls']:,}, {whole['errors']:,}; {whole['minutes_held']} of {count} minutes held the rate without an error and with p99 at most {LONGEST_P99_MS} ms{failed}"),
         ("p50, p99, slowest", f"{whole['p50_ms']:.2f} ms (the median minute), {whole['p99_ms']:.1f} ms (the worst minute), {whole['max_ms']:,.0f} ms"),
-        ("processor time of the node", f"{whole['gateway_us']:.0f} µs a call"),
-        ("processor time of PostgreSQL", f"{whole['postgres_us']:.0f} µs a call"),
-        ("busy", f"{gateway:.0%} of the node's core; {mocks:.0%} of the core that PostgreSQL shares with mock and load generator"),
+        ("processor time of the node", f"{whole['gateway_us']:,.0f} µs a call"),
+        ("processor time of PostgreSQL", f"{whole['postgres_us']:,.0f} µs a call"),
+        ("busy", f"{gateway * 100:.0f} % of the node's core; {mocks * 100:.0f} % of the core that PostgreSQL shares with mock and load generator"),
         ("memory of the node", f"{seen['start']['gateway_mb']:.0f} MB at its start, {whole['gateway_mb'][1]:.0f} MB in the last minute"),
         ("memory of PostgreSQL", f"{seen['start']['postgres_mb']:.0f} MB at its start, {whole['postgres_mb'][1]:.0f} MB in the last minute"),
         ("tables and indexes", f"{whole['database_bytes']:,.0f} bytes a call, {size(whole['database_bytes'] * 1e6)} per million calls"),

@@ -48,6 +48,12 @@ def version(environment, package):
     return run([environment / "bin/python", "-c", f"from importlib.metadata import version; print(version('{package}'))"]).strip()
 
 
+def python_of(environment):
+    """Which Python runs a peer: one that is not optimised would be the machine's fault, not the peer's."""
+    said = run([environment / "bin/python", "-c", "import platform, sys; print(platform.python_version(), sys.base_prefix)"]).split()
+    return f"Python {said[0]} {'of the distribution' if said[1] == '/usr' else 'built here'}"
+
+
 def configured(parts, name):
     """A configuration of the gateway check, with the mock as its upstream."""
     text = (CHECK / name).read_text().replace(SIMULATOR, f"127.0.0.1:{parts.mock_port}").replace(SIMULATED_MODEL, MODEL)
@@ -84,7 +90,7 @@ def start_litellm(parts, environment):
     return {
         "name": "litellm", "label": "LiteLLM", "pid": process.pid, "addr": f"127.0.0.1:{port}", "key": KEY, **profile("litellm.toml"),
         "version": version(environment, "litellm"), "source": "PyPI, `litellm[proxy]`",
-        "settings": "one Uvicorn worker with uvloop, `LITELLM_LOG=ERROR`, `LITELLM_MODE=PRODUCTION`, no callbacks, no retries, with the packages `opentelemetry-sdk` and `prisma`, whose absence costs a failed import in every call, its beta core in Rust off (it has no chat completions of OpenAI's format yet); `scripts/gateway-check/litellm.yaml`",
+        "settings": f"{python_of(environment)}, one Uvicorn worker with uvloop, `LITELLM_LOG=ERROR`, `LITELLM_MODE=PRODUCTION`, no callbacks, no retries, with the packages `opentelemetry-sdk` and `prisma`, whose absence costs a failed import in every call, its beta core in Rust off (it does not cover chat completions to an upstream of OpenAI's format); `scripts/gateway-check/litellm.yaml`",
         "does": "compares the key with its master key; parses request and answer; computes the cost, returns it in a header and in a stream's usage",
         "stores": "nothing. Without a database it counts spend in memory only and holds no balance; there are no virtual keys and no usage rows",
     }

@@ -115,7 +115,7 @@ Trunkline writes money to a database in every call and the others, as they could
 
 - Every gateway is one process or worker on core 0. Mock upstream, load generator and, for Trunkline, PostgreSQL share core 1. All are started, and one at a time has load.
 - Every gateway gets the same request (500 bytes, chat completions, an upstream of OpenAI's format) and the mock answers at once: 684 bytes of JSON, or a stream of 67 events (15.9 kB) back to back. Before the run, text and tokens of every gateway's answer were compared with the mock's.
-- {seen['rounds']} interleaved rounds; a run is {seen['secs']:g} seconds; figures are medians, in brackets the least and the most of the rounds. "To the bare proxy" is the median of the ratios within one round.
+- Interleaved rounds: {seen['rounds']}. A run is {seen['secs']:g} seconds, figures are medians, in brackets the least and the most of the rounds. "To the bare proxy" is the median of the ratios within one round.
 - CPU is user and system time of the process tree over the calls that were answered. PostgreSQL's is apart.
 - A call without status 200 has failed. It is counted in the last column and is not in the latencies.
 
@@ -127,7 +127,7 @@ Calls a second of Trunkline, nginx and the bare proxy are bounded by core 1 as w
 
 ## {seen['rate']} calls a second, {seen['rate_connections']} connections
 
-At most half of what the slowest of them answers in a closed loop. Latency beyond that of the mock asked directly, at the same rate, in the same round. A run has {seen['rate'] * seen['secs']:,.0f} calls, so that p99 leaves out the {seen['rate'] * seen['secs'] / 100:.0f} slowest. A call that is sent late because the one before it was slow counts from when it was due.
+At most half of what the slowest of them answers in a closed loop. Latency beyond that of the mock asked directly, at the same rate, in the same round. A run is {seen['rate_secs']:g} seconds, {seen['rate'] * seen['rate_secs']:,.0f} calls. A call that is sent late because the one before it was slow counts from when it was due.
 
 {rate_table(seen)}
 
@@ -169,4 +169,5 @@ About {minutes(seen)} minutes after the builds. It installs LiteLLM and TensorZe
 def minutes(seen):
     """Runs with their rests, warming up, and half a dozen programs that start."""
     gateways, rounds = len(seen["gateways"]), seen["rounds"]
-    return round((rounds * (3 * gateways + 1) * (seen["secs"] + 1.3) + gateways * 15 + 100) / 60)
+    seconds = 2 * gateways * (seen["secs"] + 1.3) + (gateways + 1) * (seen["rate_secs"] + 1.3)
+    return round((rounds * seconds + gateways * 15 + 120) / 60)

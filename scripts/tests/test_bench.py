@@ -68,6 +68,11 @@ class Minutes(unittest.TestCase):
         found = bench_soak.grown_tables({"ledger.usage": (100, 50)}, {"ledger.usage": (10_100, 5_050), "app.node": (9, 0)}, 10)
         self.assertEqual(found, [{"table": "ledger.usage", "table_bytes": 1_000.0, "index_bytes": 500.0}])
 
+    def test_failed_calls_are_told_by_status_and_fault(self):
+        lines = ['{"fields":{"message":"answered","http.status":200}}', '{"fields":{"message":"answered","http.status":503,"fault":"database_away"}}',
+                 '{"fields":{"message":"answered","http.status":503,"fault":"database_away"}}', '{"fields":{"message":"answered"}}', '{"fields":{"message":"started"}}']
+        self.assertEqual(bench_soak.failures(lines), {"503 database_away": 2, "no status": 1})
+
     def test_a_run_is_wrong_if_a_call_has_no_usage_row_or_the_audit_finds_something(self):
         good = {"audit": {"ok": True, "violations": []}, "answered": 10, "errors": 1, "usage_rows": 11}
         self.assertEqual(bench_soak.verdict(good), [])
@@ -84,7 +89,7 @@ class CapacityPage(unittest.TestCase):
             "rate": 100, "highest": 120, "connections": 128, "minutes": minutes,
             "whole": bench_soak.whole(minutes) | {"gateway_us": 200.0, "postgres_us": 100.0, "database_bytes": 2_000.0, "wal_bytes": 1_000.0},
             "start": {"gateway_mb": 15.0, "postgres_mb": 60.0}, "tables": [{"table": "ledger.usage", "table_bytes": 1_000.0, "index_bytes": 500.0}],
-            "answered": 12_900, "errors": 0, "usage_rows": 12_900, "audit": {"ok": True, "views": 30, "violations": []},
+            "answered": 12_900, "errors": 0, "failures": {}, "usage_rows": 12_900, "audit": {"ok": True, "views": 30, "violations": []},
         }
 
     def test_cells_are_the_processor_time_that_may_be_used_over_that_of_a_call(self):
@@ -103,6 +108,9 @@ class CapacityPage(unittest.TestCase):
     def test_the_page_that_is_kept_has_the_marks(self):
         capacity_page.put((SCRIPTS.parent / "docs/operate/capacity.md").read_text(), self.seen())
 
+    def test_failed_calls_are_shown_with_their_reason(self):
+        self.assertIn("3 with 503 overloaded", capacity_page.block(self.seen() | {"failures": {"503 overloaded": 3}}))
+
     def test_violations_are_shown(self):
         seen = self.seen() | {"audit": {"ok": False, "views": 30, "violations": [{}, {}]}}
         self.assertIn("**2 violations**", capacity_page.block(seen))
@@ -120,7 +128,7 @@ class PeerPage(unittest.TestCase):
         ]
         return {
             "date": "2026-11-19", "commit": "abc", "profile": "dist", "machine": {"cores": 2, "processor": "P", "memory_gb": 8, "load": 0.1}, "rounds": 2, "secs": 10.0,
-            "connections": 128, "rate": 100, "rate_connections": 16, "stream_connections": 32, "runs": runs, "audit": True,
+            "connections": 128, "rate": 100, "rate_secs": 10.0, "rate_connections": 16, "stream_connections": 32, "runs": runs, "audit": True,
             "gateways": [about | gateway for gateway in gateways],
         }
 
