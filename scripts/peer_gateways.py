@@ -25,7 +25,7 @@ SIMULATOR, SIMULATED_MODEL = "127.0.0.1:9100", "sim-think-prose"
 # What no run here can tell, and why.
 NOT_MEASURED = [
     ("LiteLLM with its database", "its client for PostgreSQL (Prisma) downloads an engine from the vendor's host, which is no package registry; with the database LiteLLM also checks virtual keys and writes spend, in batches after the answer"),
-    ("TensorZero with its database", "the tables in PostgreSQL are made by a command of the standalone gateway, a container image, which the Python package does not have; its other store is ClickHouse, of which Debian has a version of 2018"),
+    ("TensorZero with its database", "the tables in PostgreSQL are made by a command of the standalone gateway, a container image, which the Python package does not have; its other store is `clickhouse-server`, of which Debian has a version of 2018"),
     ("new-api", "published as a container image and as source in Go, not in a registry that was used here (PyPI, npm, crates.io, Debian)"),
     ("Bifrost", "its npm package downloads an executable from the vendor's host"),
     ("Portkey's hosted gateway, OpenRouter", "hosted services: another machine and a network between"),
