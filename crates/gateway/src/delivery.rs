@@ -28,7 +28,7 @@ const REFUND_FOR: Duration = Duration::from_secs(600);
 pub(crate) async fn deliver<E: Execution>(
     services: &Services,
     context: &RequestContext,
-    execution: E,
+    execution: &mut E,
     answer: Answer<E::Relayed>,
     settled: Result<Settled, ApiError>,
     tokens: Tokens,

@@ -281,7 +281,7 @@ pub(crate) trait Execution: PricedOperation + Attempts {
     /// The rest of the answer, now that its charge is written; or the error instead. False if the client
     /// took nothing of an answer that is charged only when it is taken.
     fn deliver(
-        self,
+        &mut self,
         services: &Services,
         context: &RequestContext,
         relayed: Self::Relayed,

@@ -33,14 +33,14 @@ pub(crate) async fn handle<O: Operation<Priced: Execution>>(
 ) -> Result<Response, ApiError> {
     let accepted = accept::<O>(services, context, route, request).await?;
     let (execution, permit) = price_and_admit(services, context, accepted).await?;
-    start(services, context, execution, permit).await
+    start(services, context, Box::new(execution), permit).await
 }
 
 /// Detaches what was admitted: it outlives the handler of its request.
 pub(crate) async fn start<E: Execution>(
     services: &Arc<Services>,
     context: &Arc<RequestContext>,
-    execution: E,
+    execution: Box<E>,
     permit: InFlightPermit,
 ) -> Result<Response, ApiError> {
     context.step(Step::Detach);
@@ -165,7 +165,7 @@ pub(crate) async fn execute<O: Operation<Priced: Execution>>(
         Ok(priced)
     };
     match admitted.await {
-        Ok(execution) => run(services, context, execution, responder).await,
+        Ok(execution) => run(services, context, Box::new(execution), responder).await,
         Err(error) => {
             context.failed(&error);
             respond(responder, Err(error));
@@ -173,25 +173,25 @@ pub(crate) async fn execute<O: Operation<Priced: Execution>>(
     }
 }
 
-/// Reserve, failover, relay, meter, settle, deliver, record. It owns what it needs, so that its task is this future
-/// and not one around it, which would copy it.
+/// Reserve, failover, relay, meter, settle, deliver, record. It owns what it needs, so that its task is this future and
+/// not one around it, and the execution in a box: each future that took it would copy it.
 pub(crate) async fn run<E: Execution>(
     services: Arc<Services>,
     context: Arc<RequestContext>,
-    mut execution: E,
+    mut execution: Box<E>,
     mut responder: Responder,
 ) {
-    let (services, context) = (services.as_ref(), &context);
+    let (services, context, execution) = (services.as_ref(), &context, execution.as_mut());
     // A call spends its time in the relay: what the other steps need is in boxes, so that it is not carried along.
     // Money first: nothing is sent to an upstream without it.
-    let mut reservation = match Box::pin(reserve(services, &mut execution)).await {
+    let mut reservation = match Box::pin(reserve(services, execution)).await {
         Ok(reservation) => reservation,
         Err(error) => return respond(responder, Err(error)),
     };
     context.step(Step::Reserve);
     // Dropping the attempt closes its connection, and with it the upstream's work.
     let outlives = execution.outlives_client();
-    let attempts = failover::run(services, AttemptLog(Some(context)), &mut execution);
+    let attempts = failover::run(services, AttemptLog(Some(context)), execution);
     let attempted = tokio::select! {
         attempted = Box::pin(attempts) => Some(attempted),
         () = context.client_gone(&mut responder), if !outlives => None,
@@ -203,7 +203,7 @@ pub(crate) async fn run<E: Execution>(
             void(context, reservation, outcome).await;
             return respond(responder, Err(error));
         }
-        None => return cancel(services, context, &execution, reservation).await,
+        None => return cancel(services, context, execution, reservation).await,
     };
     context.step(Step::Failover);
     let relayed = execution.relay(services, context, &mut reservation, served, responder);
@@ -216,7 +216,7 @@ pub(crate) async fn run<E: Execution>(
             let failed = fail(services, context, execution, reservation, relayed, why);
             Box::pin(failed).await;
         }
-        RelayEnd::ClientGone => cancel(services, context, &execution, reservation).await,
+        RelayEnd::ClientGone => cancel(services, context, execution, reservation).await,
     }
 }
 
@@ -224,12 +224,12 @@ pub(crate) async fn run<E: Execution>(
 async fn charge<E: Execution>(
     services: &Services,
     context: &Arc<RequestContext>,
-    mut execution: E,
+    execution: &mut E,
     reservation: Reservation,
     mut answer: Answer<E::Relayed>,
 ) {
     context.step(Step::Relay);
-    let excerpt = ask_guardrail::excerpt_of(services, &execution, &answer.relayed);
+    let excerpt = ask_guardrail::excerpt_of(services, execution, &answer.relayed);
     let checked = ask_guardrail::check_answer(services, execution.call(), excerpt).await;
     let meter = |()| execution.meter(&mut answer.relayed, answer.outcome);
     let metered = match checked.and_then(meter) {
@@ -242,7 +242,7 @@ async fn charge<E: Execution>(
     context.step(Step::Meter);
     let tokens = metered.tokens;
     let charge = Charge::new(&mut answer, metered);
-    let settled = settle(services, context, &mut execution, reservation, charge).await;
+    let settled = settle(services, context, execution, reservation, charge).await;
     context.step(Step::Settle);
     context.release_permits(tokens);
     deliver(services, context, execution, answer, settled, tokens).await;

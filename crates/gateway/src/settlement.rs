@@ -158,7 +158,7 @@ pub(crate) async fn cancel<E: Execution>(
 pub(crate) async fn fail<E: Execution>(
     services: &Services,
     context: &RequestContext,
-    execution: E,
+    execution: &mut E,
     reservation: Reservation,
     relayed: E::Relayed,
     why: Exhausted,

@@ -307,7 +307,7 @@ impl Runnable for Chat {
         priced: Quoted,
         permit: InFlightPermit,
     ) -> Result<Response, ApiError> {
-        pipeline::start(services, context, priced, permit).await
+        pipeline::start(services, context, Box::new(priced), permit).await
     }
 }
 
@@ -322,7 +322,7 @@ impl Runnable for Images {
         priced: ImagesExecution,
         permit: InFlightPermit,
     ) -> Result<Response, ApiError> {
-        pipeline::start(services, context, priced, permit).await
+        pipeline::start(services, context, Box::new(priced), permit).await
     }
 }
 
@@ -337,7 +337,7 @@ impl Runnable for Speech {
         priced: SpeechExecution,
         permit: InFlightPermit,
     ) -> Result<Response, ApiError> {
-        pipeline::start(services, context, priced, permit).await
+        pipeline::start(services, context, Box::new(priced), permit).await
     }
 }
 

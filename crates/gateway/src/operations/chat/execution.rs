@@ -276,7 +276,7 @@ impl Execution for Quoted {
     }
 
     async fn deliver(
-        self,
+        &mut self,
         services: &Services,
         context: &RequestContext,
         relayed: ChatRelayed,
@@ -288,7 +288,7 @@ impl Execution for Quoted {
             }
             (ChatRelayed::Unsent(responder), Err(error)) => respond(responder, Err(error)),
             (ChatRelayed::Buffered(buffered), settled) => {
-                return buffered.deliver(services, context, &self, settled).await;
+                return buffered.deliver(services, context, self, settled).await;
             }
             (ChatRelayed::Stream(mut relay), Ok(settled)) => relay.finish(settled.charged).await,
             (ChatRelayed::Stream(mut relay), Err(error)) => relay.abort_with_error(&error).await,

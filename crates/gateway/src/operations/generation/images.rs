@@ -329,7 +329,7 @@ impl Execution for ImagesExecution {
     }
 
     async fn deliver(
-        self,
+        &mut self,
         services: &Services,
         context: &RequestContext,
         relayed: Whole,

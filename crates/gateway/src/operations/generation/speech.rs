@@ -398,7 +398,7 @@ impl Execution for SpeechExecution {
 
     /// The last piece. Dropping the way to the client breaks the body off.
     async fn deliver(
-        self,
+        &mut self,
         services: &Services,
         context: &RequestContext,
         mut relayed: SpeechRelayed,

@@ -286,7 +286,7 @@ impl Execution for TranscriptionExecution {
     }
 
     async fn deliver(
-        self,
+        &mut self,
         services: &Services,
         context: &RequestContext,
         relayed: Whole,

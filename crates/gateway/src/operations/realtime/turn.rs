@@ -403,7 +403,7 @@ impl Execution for TurnExecution {
 
     /// The connection passes the event on now that it is charged.
     async fn deliver(
-        self,
+        &mut self,
         _services: &Services,
         _context: &RequestContext,
         relayed: TurnRelayed,

@@ -146,7 +146,7 @@ impl Execution for SocialExecution {
     }
 
     async fn deliver(
-        self,
+        &mut self,
         services: &Services,
         context: &RequestContext,
         relayed: SocialRelayed,

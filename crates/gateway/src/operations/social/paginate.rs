@@ -214,13 +214,13 @@ async fn page(
 
 impl SocialExecution {
     /// Hands over a page as a line; the first one opens the response.
-    pub(super) async fn deliver_page(mut self, found: Data, charged: Money) -> bool {
+    pub(super) async fn deliver_page(&mut self, found: Data, charged: Money) -> bool {
         let Some(sink) = self.page.take() else {
             return false;
         };
-        let line = line(&self, &found, charged, sink.number);
+        let line = line(self, &found, charged, sink.number);
         let opened = match sink.opening.take() {
-            Some((responder, coming)) => responder.send(Ok(opened(&self, coming))).is_ok(),
+            Some((responder, coming)) => responder.send(Ok(opened(self, coming))).is_ok(),
             None => true,
         };
         let delivered = opened && sink.out.hand(line).await;
