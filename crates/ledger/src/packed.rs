@@ -8,12 +8,12 @@ mod open_requests;
 mod payers;
 pub(crate) mod recovery;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
 use sqlx::PgConnection;
 use trunkline_db::{Cause, DbError};
-use trunkline_types::{AccountId, Defect, RequestId};
+use trunkline_types::{AccountId, Defect, OwnKeyHasher, OwnKeyMap, RequestId};
 
 use crate::admission::{BudgetWindowId, money};
 use crate::batch::BatchError;
@@ -77,7 +77,7 @@ pub(crate) struct Events {
 pub(crate) struct PackedHolds {
     lane: i16,
     last_seq: i64,
-    open: HashMap<RequestId, PackedHold>,
+    open: OwnKeyMap<RequestId, PackedHold>,
     of_all_lanes: OpenRequests,
     /// Reservations that are under way, released when they are answered unless they are held.
     reserving: Vec<RequestId>,
@@ -94,7 +94,7 @@ impl PackedHolds {
         Self {
             lane: i16::try_from(lane).unwrap_or(i16::MAX),
             last_seq: 0,
-            open: HashMap::new(),
+            open: OwnKeyMap::default(),
             of_all_lanes,
             reserving: Vec::new(),
             rows: HashSet::new(),
@@ -268,7 +268,7 @@ impl PackedBatch<'_> {
 /// What a batch may have once.
 #[derive(Default)]
 pub(crate) struct Once {
-    requests: HashSet<(u8, RequestId)>,
+    requests: HashSet<(u8, RequestId), OwnKeyHasher>,
     keys: HashSet<(AccountId, String)>,
 }
 

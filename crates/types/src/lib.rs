@@ -38,7 +38,7 @@ pub use face::{BillingUnit, Face, Side};
 pub use ids::{AccountId, IdError, KeyId, NodeId, RANDOM_BYTES, RequestId, uuid_v7};
 pub use key::{ApiKey, KEY_CHARACTERS, KeyError, SHARDS, Shard};
 pub use money::{Money, MoneyError};
-pub use own_keys::OwnKeyMap;
+pub use own_keys::{OwnKeyHasher, OwnKeyMap};
 pub use price::{Ratio, RatioError, UnitPrice, UnitPriceError};
 pub use rational::{Exact, ExactError};
 pub use secret::{Secret, SecretBytes};

@@ -1,13 +1,13 @@
 //! The arrays that `ledger.apply_<day>` takes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
 use sqlx::types::Json;
 use sqlx::{PgConnection, Postgres};
-use trunkline_types::{AccountId, KeyId, Money, RequestId};
+use trunkline_types::{AccountId, KeyId, Money, OwnKeyMap, RequestId};
 
 use super::PackedHold;
 use super::payers::{Payers, Terms};
@@ -76,7 +76,7 @@ pub(super) struct Arguments<'a> {
 impl<'a> Arguments<'a> {
     pub(super) fn of(
         ops: &'a [&'a Op],
-        open: &'a HashMap<RequestId, PackedHold>,
+        open: &'a OwnKeyMap<RequestId, PackedHold>,
         payers: &Payers,
         terms: &Terms,
     ) -> Self {
@@ -104,7 +104,7 @@ impl<'a> Arguments<'a> {
     fn add(
         &mut self,
         op: &'a Op,
-        open: &'a HashMap<RequestId, PackedHold>,
+        open: &'a OwnKeyMap<RequestId, PackedHold>,
         payers: &Payers,
     ) -> Place {
         let end = |request, account, amount, unpaid, detail| {

@@ -1,15 +1,14 @@
 //! Which account each open request is of, for all lanes of a node. An account always uses the same lane,
 //! so one lane sees all operations of a request and of its account; two lanes could hold one id under two.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use trunkline_types::{AccountId, RequestId};
+use trunkline_types::{AccountId, OwnKeyMap, RequestId};
 
 /// Requests that are being reserved or are held, each with the account that was first. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct OpenRequests(Arc<Mutex<HashMap<RequestId, AccountId>>>);
+pub(crate) struct OpenRequests(Arc<Mutex<OwnKeyMap<RequestId, AccountId>>>);
 
 // === impl OpenRequests ===
 
@@ -33,7 +32,7 @@ impl OpenRequests {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, AccountId>> {
+    fn lock(&self) -> MutexGuard<'_, OwnKeyMap<RequestId, AccountId>> {
         // Each change is one call of the map, so a panic elsewhere leaves it whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,9 +1,11 @@
 //! What a lane remembers of payers and terms. Both may be old: a reservation with an old revision of
 //! its account is answered so, and terms are never changed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
+use hashbrown::Equivalent;
 use sqlx::{PgConnection, Row as _};
+use trunkline_types::{OwnKeyHasher, OwnKeyMap};
 
 use crate::operations::{Op, Reserve};
 
@@ -15,17 +17,32 @@ const MAX_ACCOUNTS: usize = 100_000;
 struct AccountBudgets {
     revision: i64,
     /// By key (0 without one); none for a key that is not of the account.
-    of_key: HashMap<i64, Option<Vec<i64>>>,
+    of_key: OwnKeyMap<i64, Option<Vec<i64>>>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Payers(HashMap<i64, AccountBudgets>);
+pub(super) struct Payers(OwnKeyMap<i64, AccountBudgets>);
 
 /// Numbers of what calls are made under.
 #[derive(Debug, Default)]
-pub(super) struct Terms(HashMap<Term, i32>);
+pub(super) struct Terms(hashbrown::HashMap<Term, i32, OwnKeyHasher>);
 
-type Term = (String, String, String, [u8; 32]);
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Term {
+    model: String,
+    endpoint: String,
+    group: String,
+    price_version: [u8; 32],
+}
+
+/// The terms of a reservation, as they are looked up: with the hash of a [`Term`], and without copies.
+#[derive(Hash)]
+struct TermRef<'a> {
+    model: &'a str,
+    endpoint: &'a str,
+    group: &'a str,
+    price_version: &'a [u8; 32],
+}
 
 // === impl Payers ===
 
@@ -92,7 +109,8 @@ impl Payers {
 
 impl Terms {
     pub(super) fn number(&self, reserve: &Reserve) -> i32 {
-        self.0.get(&term_of(reserve)).copied().unwrap_or(0)
+        let number = self.0.get(&TermRef::of(reserve));
+        number.copied().unwrap_or(0)
     }
 
     /// Reads or writes those terms of a batch that are not known.
@@ -102,8 +120,9 @@ impl Terms {
         ops: &[&Op],
     ) -> Result<(), sqlx::Error> {
         let missing: BTreeSet<Term> = reserves(ops)
-            .map(term_of)
+            .map(TermRef::of)
             .filter(|term| !self.0.contains_key(term))
+            .map(|term| term.owned())
             .collect();
         for term in missing {
             // What another lane writes at this moment is not seen by the statement that waited for it,
@@ -111,16 +130,45 @@ impl Terms {
             let mut id: Option<i32> = None;
             while id.is_none() {
                 id = sqlx::query_scalar(include_str!("../sql/number_terms.sql"))
-                    .bind(&term.0)
-                    .bind(&term.1)
-                    .bind(&term.2)
-                    .bind(term.3.as_slice())
+                    .bind(&term.model)
+                    .bind(&term.endpoint)
+                    .bind(&term.group)
+                    .bind(term.price_version.as_slice())
                     .fetch_optional(&mut *connection)
                     .await?;
             }
             self.0.extend(id.map(|id| (term, id)));
         }
         Ok(())
+    }
+}
+
+// === impl TermRef ===
+
+impl<'a> TermRef<'a> {
+    fn of(reserve: &'a Reserve) -> Self {
+        Self {
+            model: &reserve.model,
+            endpoint: &reserve.endpoint,
+            group: &reserve.group,
+            price_version: &reserve.price_version,
+        }
+    }
+
+    fn owned(&self) -> Term {
+        Term {
+            model: self.model.to_owned(),
+            endpoint: self.endpoint.to_owned(),
+            group: self.group.to_owned(),
+            price_version: *self.price_version,
+        }
+    }
+}
+
+impl Equivalent<Term> for TermRef<'_> {
+    fn equivalent(&self, term: &Term) -> bool {
+        (self.model, self.endpoint, self.group) == (&term.model, &term.endpoint, &term.group)
+            && *self.price_version == term.price_version
     }
 }
 
@@ -135,11 +183,27 @@ fn key_of(reserve: &Reserve) -> i64 {
     reserve.key.map_or(0, |key| key.number())
 }
 
-fn term_of(reserve: &Reserve) -> Term {
-    (
-        reserve.model.clone(),
-        reserve.endpoint.clone(),
-        reserve.group.clone(),
-        reserve.price_version,
-    )
+#[cfg(test)]
+mod tests {
+    use std::hash::BuildHasher as _;
+
+    use super::*;
+
+    #[test]
+    fn terms_that_are_looked_up_have_the_hash_of_those_that_are_kept() {
+        let term = TermRef {
+            model: "m",
+            endpoint: "chat",
+            group: "default",
+            price_version: &[7; 32],
+        };
+        let hasher = OwnKeyHasher::default();
+        assert_eq!(hasher.hash_one(&term), hasher.hash_one(term.owned()));
+        assert!(term.equivalent(&term.owned()));
+        let other = TermRef {
+            group: "other",
+            ..term
+        };
+        assert!(!other.equivalent(&term.owned()));
+    }
 }

@@ -1,9 +1,9 @@
 //! Batches of operations on packed holds, and where each operation of a lane goes.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use trunkline_db::{DbError, Pooler, within};
-use trunkline_types::RequestId;
+use trunkline_types::{OwnKeyHasher, OwnKeyMap, RequestId};
 
 use super::{CompensationQueue, Job, Lane, LaneConnection, answer, no_answer, silent};
 use crate::batch::notifications::write_events;
@@ -208,8 +208,8 @@ pub(super) fn route(
 ) -> Vec<Batch> {
     let (mut rows, mut later) = (Vec::new(), Vec::new());
     let mut days: BTreeMap<Day, DayJobs> = BTreeMap::new();
-    let mut reserving = HashSet::new();
-    let mut ended: HashMap<RequestId, Day> = HashMap::new();
+    let mut reserving: HashSet<RequestId, OwnKeyHasher> = HashSet::default();
+    let mut ended: OwnKeyMap<RequestId, Day> = OwnKeyMap::default();
     for job in jobs {
         let request = job.op.request();
         if reserving.contains(&request) {
