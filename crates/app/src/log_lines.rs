@@ -196,8 +196,12 @@ impl Fields<'_> {
             self.line.push(b',');
         }
         self.first = false;
-        quoted(self.line, field.name().trim_start_matches("r#"));
-        self.line.push(b':');
+        // Identifiers, which have nothing to escape.
+        let name = field.name();
+        let name = name.strip_prefix("r#").unwrap_or(name);
+        self.line.push(b'"');
+        self.line.extend_from_slice(name.as_bytes());
+        self.line.extend_from_slice(b"\":");
     }
 
     fn plain(&mut self, field: &Field, value: impl fmt::Display) {
