@@ -26,9 +26,6 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 /// Longest wait for a table that is in use; other sessions queue behind us meanwhile.
 const TABLE_LOCK_TIMEOUT: &str = "5s";
 
-/// The migration that added the column of compatibility.
-const COMPATIBILITY_VERSION: i64 = 20261124600000;
-
 /// How often a file is tried whose roles another migration is making: `SET ROLE` and `GRANT` of a role
 /// that is not seen yet. Anything else that says so fails just as well the fifth time.
 const ROLE_RACE_TRIES: u32 = 5;
@@ -69,6 +66,14 @@ pub enum MigrateError {
     )]
     Newer {
         /// The first that is unknown here.
+        version: i64,
+    },
+    /// The database is of a build before the first release, whose migrations are no more.
+    #[error(
+        "the database was made by an unreleased build: it has migration {version}; make it anew"
+    )]
+    Unreleased {
+        /// The first of them.
         version: i64,
     },
     /// A pending file is older than one that was applied.
@@ -199,8 +204,12 @@ async fn apply_pending(connection: &mut PgConnection) -> Result<MigrationReport,
 
 /// Compares what was applied with what we carry, and gives what is left to do.
 fn pending(there: &[(i64, Vec<u8>)]) -> Result<Vec<&'static Migration>, MigrateError> {
+    let initial = MIGRATIONS.first().map(|first| first.version);
     for (version, checksum) in there {
         match MIGRATIONS.iter().find(|known| known.version == *version) {
+            None if Some(*version) < initial => {
+                return Err(MigrateError::Unreleased { version: *version });
+            }
             None => return Err(MigrateError::Newer { version: *version }),
             Some(known) if checksum_of(known) != *checksum => {
                 return Err(MigrateError::Changed { version: *version });
@@ -284,19 +293,16 @@ async fn apply(connection: &mut PgConnection, migration: &Migration) -> Result<(
     sqlx::raw_sql(migration.statement())
         .execute(&mut *transaction)
         .await?;
-    sqlx::query("INSERT INTO app.migration (version, name, checksum) VALUES ($1, $2, $3)")
-        .bind(migration.version)
-        .bind(migration.name)
-        .bind(checksum_of(migration))
-        .execute(&mut *transaction)
-        .await?;
-    // Before that the column is not there, and no release was.
-    if migration.version > COMPATIBILITY_VERSION && migration.previous == Previous::Stops {
-        sqlx::query("UPDATE app.migration SET previous_runs = false WHERE version = $1")
-            .bind(migration.version)
-            .execute(&mut *transaction)
-            .await?;
-    }
+    sqlx::query(
+        "INSERT INTO app.migration (version, name, checksum, previous_runs)
+         VALUES ($1, $2, $3, $4)",
+    )
+    .bind(migration.version)
+    .bind(migration.name)
+    .bind(checksum_of(migration))
+    .bind(migration.previous == Previous::Runs)
+    .execute(&mut *transaction)
+    .await?;
     transaction.commit().await
 }
 

@@ -4,7 +4,7 @@
 //! [`Ledger`], which commits the operations of many calls together), top up and adjust (in
 //! [`accounts`]). Every operation is keyed by a request id and idempotent. Admission is decided by
 //! pure functions in [`admission`]; the tables' constraints enforce the invariants
-//! (`migrations/*_ledger.sql`), and `trunkline audit` checks them.
+//! (`migrations/*_ledger_accounts.sql` and the files after it), and `trunkline audit` checks them.
 //!
 //! This crate must not know HTTP, formats, upstreams or prices: callers pass amounts.
 #![cfg_attr(

@@ -164,6 +164,20 @@ async fn a_database_newer_than_the_executable_is_refused() {
 }
 
 #[tokio::test]
+async fn a_database_of_an_unreleased_build_is_refused() {
+    let db = Db::fresh().await;
+    as_owner(
+        &db,
+        "UPDATE app.migration SET version = 20261115000100 WHERE name = 'roles'",
+    )
+    .await;
+    let error = migrate(&db.migrator_url()).await.unwrap_err();
+    let version = 20_261_115_000_100;
+    assert_eq!(error, MigrateError::Unreleased { version });
+    assert!(error.to_string().contains("make it anew"), "{error}");
+}
+
+#[tokio::test]
 async fn an_edited_migration_is_refused() {
     let db = Db::fresh().await;
     as_owner(
@@ -179,7 +193,11 @@ async fn an_edited_migration_is_refused() {
 #[tokio::test]
 async fn a_migration_that_comes_late_is_refused() {
     let db = Db::fresh().await;
-    as_owner(&db, "DELETE FROM app.migration WHERE name = 'clock'").await;
+    as_owner(
+        &db,
+        "DELETE FROM app.migration WHERE name = 'clock_and_checks'",
+    )
+    .await;
     let error = migrate(&db.migrator_url()).await.unwrap_err();
     assert!(
         matches!(error, MigrateError::OutOfOrder { .. }),

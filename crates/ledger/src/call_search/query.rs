@@ -201,7 +201,8 @@ mod tests {
     use super::*;
     use crate::Outcome;
 
-    const MIGRATION: &str = include_str!("../../../../migrations/20261117020000_call_search.sql");
+    const MIGRATION: &str =
+        include_str!("../../../../migrations/20261126010200_usage_and_transfers.sql");
 
     #[test]
     fn the_index_of_marked_calls_is_of_what_a_search_asks_for() {

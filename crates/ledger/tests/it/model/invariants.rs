@@ -1,6 +1,6 @@
 //! What must be true in every world: after every step what is cheap, every few steps the whole
 //! ledger, and at the end what every client was told. The same sentences as the audit's views
-//! (`migrations/*_ledger_audit.sql`), plus those that need to know what clients heard.
+//! (`migrations/*_audit.sql`), plus those that need to know what clients heard.
 
 use trunkline_ledger::admission::WalletSplit;
 use trunkline_ledger::{Outcome, WriteOffReason};
