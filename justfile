@@ -121,6 +121,11 @@ record-clients:
     python3 scripts/record_clients.py
     git status --short crates/wire/tests/fixtures/clients
 
+# The schema that this tree makes of an empty database, kept as the start of later upgrade tests: `just schema-of 0.1.0`.
+schema-of release:
+    TRUNKLINE_SCHEMA_OF={{ release }} cargo nextest run --locked -p trunkline-db --test it -E 'test(=upgrading::an_operator_upgrades_from_the_schema_of_every_release_with_money_in_it)'
+    git status --short crates/db/tests/fixtures/schemas
+
 # The matrix of what survives a translation, written into docs/guide/formats.md.
 formats:
     UPDATE=1 cargo nextest run --locked -p trunkline-wire --test it -E 'test(the_page_holds)'
