@@ -193,7 +193,7 @@ async fn page(
             price: execution.price.clone(),
             page: Some(sink),
         };
-        run(Arc::clone(services), page, one, responder).await;
+        run(Arc::clone(services), page, Box::new(one), responder).await;
         if let Ok(paid) = paid.try_recv() {
             return PageEnd::Paid(paid);
         }
