@@ -150,7 +150,7 @@ pub(crate) async fn admit<P: PricedOperation>(
 }
 
 /// One of many executions of a connection that was accepted, in a context of its own: everything from the alias on.
-/// The responder gets the error of one that does not begin.
+/// The responder gets the error of one that does not begin. In boxes, because a turn may wait for an hour.
 pub(crate) async fn execute<O: Operation<Priced: Execution>>(
     services: Arc<Services>,
     context: Arc<RequestContext>,
@@ -164,8 +164,8 @@ pub(crate) async fn execute<O: Operation<Priced: Execution>>(
         admit(&services, &context, headers, &priced).await?;
         Ok(priced)
     };
-    match admitted.await {
-        Ok(execution) => run(services, context, Box::new(execution), responder).await,
+    match Box::pin(admitted).await {
+        Ok(execution) => Box::pin(run(services, context, Box::new(execution), responder)).await,
         Err(error) => {
             context.failed(&error);
             respond(responder, Err(error));
@@ -200,7 +200,7 @@ pub(crate) async fn run<E: Execution>(
         Some(Ok(served)) => served,
         Some(Err(Exhausted { error, outcome })) => {
             // Voided before the caller is told that nothing was charged.
-            void(context, reservation, outcome).await;
+            Box::pin(void(context, reservation, outcome)).await;
             return respond(responder, Err(error));
         }
         None => return cancel(services, context, execution, reservation).await,

@@ -130,6 +130,22 @@ pub(crate) async fn cancel<E: Execution>(
     execution: &E,
     reservation: Reservation,
 ) {
+    // In a box: few calls are cancelled, and all would carry it along.
+    Box::pin(bear_or_charge_input(
+        services,
+        context,
+        execution,
+        reservation,
+    ))
+    .await;
+}
+
+async fn bear_or_charge_input<E: Execution>(
+    services: &Services,
+    context: &RequestContext,
+    execution: &E,
+    reservation: Reservation,
+) {
     let channel = context.open_attempt();
     let channel = channel.and_then(|number| services.channels.load().channel_in_any_state(number));
     let Some((channel, mut metered)) = channel.zip(execution.input_alone()) else {

@@ -1,6 +1,12 @@
 //! WebSockets on both sides: handshakes, bounds of buffers and frames, the clock of a connection, close codes. What
 //! frames mean is the operation's.
 
+mod frame_stream;
+mod socket;
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::SinkExt as _;
@@ -14,12 +20,11 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
-use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
 use trunkline_types::RequestId;
 
 use crate::detach::respond;
@@ -27,11 +32,10 @@ use crate::error::{ApiError, ErrorCode};
 use crate::response::{Responder, Response, ResponseBody};
 use crate::settings::RealtimeSettings;
 
+pub(crate) use self::socket::Socket;
+
 /// The largest message: 15 MiB of audio as base64, and what stands around it.
 const MAX_MESSAGE_BYTES: usize = 24 << 20;
-/// Read at once. The reader's buffer grows to the largest frame and this much beside it, by doubling, and stays so: a
-/// frame of a tenth of a second is 6.5 kB, for which 8 kB here became 32 kB.
-const READ_BUFFER_BYTES: usize = 4 << 10;
 /// The close code of a server that is overloaded.
 const TRY_LATER: u16 = 1_013;
 /// How long a client may take to switch, and to take an error.
@@ -47,7 +51,6 @@ const LOST_PINGS: u32 = 3;
 const VERSION: &str = "13";
 const PROTOCOL: &str = "websocket";
 
-pub(crate) type Socket = WebSocketStream<TokioIo<Upgraded>>;
 pub(crate) type SocketReader = SplitStream<Socket>;
 pub(crate) type SocketWriter = SplitSink<Socket, Message>;
 
@@ -175,7 +178,7 @@ impl Handshake {
         respond(responder, Ok(self.response(protocol)));
         let connection = tokio::time::timeout(SWITCH_WAIT, upgrade).await;
         let connection = connection.ok()?.ok()?;
-        Some(socket(connection, Role::Server).await)
+        Some(socket(connection, Role::Server))
     }
 }
 
@@ -204,14 +207,8 @@ pub(crate) fn is_accepted(headers: &HeaderMap, accept: &str) -> bool {
 }
 
 /// The WebSocket on a connection that was handed over.
-pub(crate) async fn socket(connection: Upgraded, role: Role) -> Socket {
-    let config = WebSocketConfig::default()
-        .read_buffer_size(READ_BUFFER_BYTES)
-        .write_buffer_size(0)
-        .max_write_buffer_size(MAX_MESSAGE_BYTES.saturating_mul(2))
-        .max_message_size(Some(MAX_MESSAGE_BYTES))
-        .max_frame_size(Some(MAX_MESSAGE_BYTES));
-    WebSocketStream::from_raw_socket(TokioIo::new(connection), role, Some(config)).await
+pub(crate) fn socket(connection: Upgraded, role: Role) -> Socket {
+    Socket::new(TokioIo::new(connection), role)
 }
 
 /// The close code of an error. Clients connect anew after 1011, 1012 and 1013, so an end that another connection
@@ -257,8 +254,16 @@ pub(crate) fn error_event(error: &ApiError, request: RequestId, pages: &str) -> 
 
 /// Sends a frame. False if its reader has gone, or takes nothing for too long.
 pub(crate) async fn send(writer: &mut SocketWriter, message: Message) -> bool {
-    let sent = tokio::time::timeout(WRITE_WAIT, writer.send(message)).await;
-    matches!(sent, Ok(Ok(())))
+    let mut sending = pin!(writer.send(message));
+    // Nearly every frame fits the buffers of its connection at once: only one that does not has a timer.
+    let first = poll_fn(|context| Poll::Ready(sending.as_mut().poll(context))).await;
+    match first {
+        Poll::Ready(sent) => sent.is_ok(),
+        Poll::Pending => {
+            let sent = tokio::time::timeout(WRITE_WAIT, sending).await;
+            matches!(sent, Ok(Ok(())))
+        }
+    }
 }
 
 /// Closes with a code and the beginning of a text.

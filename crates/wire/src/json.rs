@@ -60,7 +60,12 @@ pub enum JsonError {
 
 /// Looks at a whole body.
 pub fn scan(bytes: &[u8]) -> Result<Object<'_>, JsonError> {
-    scan_at(bytes, Place::Open).map(|(object, _)| object)
+    scan_text(text_of(bytes)?)
+}
+
+/// Looks at what is known to be text.
+pub fn scan_text(text: &str) -> Result<Object<'_>, JsonError> {
+    scan_at(text, Place::Open).map(|(object, _)| object)
 }
 
 /// Looks at a whole body, and finds the fields in it that are not listed, in the same pass.
@@ -68,16 +73,15 @@ pub fn scan_listed<'a>(
     bytes: &'a [u8],
     list: &FieldList,
 ) -> Result<(Object<'a>, Vec<Unlisted>), JsonError> {
-    scan_at(bytes, list.root())
+    scan_at(text_of(bytes)?, list.root())
 }
 
-fn scan_at<'a>(
-    bytes: &'a [u8],
-    place: Place<'_>,
-) -> Result<(Object<'a>, Vec<Unlisted>), JsonError> {
-    if std::str::from_utf8(bytes).is_err() {
-        return Err(JsonError::NotUtf8);
-    }
+fn text_of(bytes: &[u8]) -> Result<&str, JsonError> {
+    std::str::from_utf8(bytes).map_err(|_| JsonError::NotUtf8)
+}
+
+fn scan_at<'a>(text: &'a str, place: Place<'_>) -> Result<(Object<'a>, Vec<Unlisted>), JsonError> {
+    let bytes = text.as_bytes();
     let mut scanner = Scanner {
         bytes,
         at: 0,

@@ -62,7 +62,7 @@ pub use dispatch::{
 pub use error::ErrorBody;
 pub use field_list::FieldList;
 pub use format::Format;
-pub use json::{JsonError, MAX_DEPTH, Member, Object, scan, scan_listed};
+pub use json::{JsonError, MAX_DEPTH, Member, Object, scan, scan_listed, scan_text};
 pub use json_layout::Layout;
 pub use media::{Media, MediaKind, MediaPart, Pixels};
 pub use passthrough::PassthroughEndpoint;

@@ -124,7 +124,7 @@ impl PendingClient {
                 let Ok(connection) = upgrade.await else {
                     return;
                 };
-                let socket = socket(connection, Role::Server).await;
+                let socket = socket(connection, Role::Server);
                 refuse_by_close(socket, event, code, &error.message).await;
             };
             drop(tokio::time::timeout(SWITCH_WAIT, refused).await);

@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::fields::strip;
-use crate::{FieldList, scan};
+use crate::{FieldList, scan_text};
 
 /// Most names of fields that are reported of one event.
 const MAX_DROPPED: usize = 32;
@@ -59,7 +59,7 @@ impl ClientEvent {
     pub fn read(text: &str) -> Result<Self, ClientEventError> {
         // Nearly all events are frames of sound, of which nothing but the length counts: our scan passes over a text
         // many bytes at a time, and no byte of it is copied.
-        let head = scan(text.as_bytes()).map_err(|_| ClientEventError::Unreadable)?;
+        let head = scan_text(text).map_err(|_| ClientEventError::Unreadable)?;
         let written = head.value("type").unwrap_or_default();
         let word: String =
             serde_json::from_slice(written).map_err(|_| ClientEventError::Unreadable)?;
@@ -136,7 +136,7 @@ impl AddedInput {
 }
 
 /// How long a text is as it is written.
-fn characters_of(value: &[u8]) -> Result<usize, ClientEventError> {
+pub(super) fn characters_of(value: &[u8]) -> Result<usize, ClientEventError> {
     let inside = value
         .strip_prefix(b"\"")
         .and_then(|rest| rest.strip_suffix(b"\""));
@@ -153,7 +153,8 @@ pub(super) fn decoded_bytes(text: &str) -> u64 {
     decoded(text.len())
 }
 
-fn decoded(characters: usize) -> u64 {
+/// Bytes that so many characters of base64 stand for, at most.
+pub(super) fn decoded(characters: usize) -> u64 {
     let characters = u64::try_from(characters).unwrap_or(u64::MAX);
     characters
         .div_ceil(BASE64_CHARACTERS)

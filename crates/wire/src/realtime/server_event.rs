@@ -5,8 +5,12 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::client_event::{decoded_bytes, quoted};
+use super::client_event::{characters_of, decoded, decoded_bytes, quoted};
 use super::usage::{TokenCounts, TranscriptUsage};
+use crate::scan_text;
+
+/// What is longer may be sound.
+const SHORT_BYTES: usize = 1_024;
 
 /// What an event says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +100,11 @@ struct Fault<'a> {
 /// Reads an event; none if it is no JSON object with a type.
 #[must_use]
 pub fn read_server_event(text: &str) -> Option<ServerEvent<'_>> {
+    if text.len() > SHORT_BYTES
+        && let Some(audio) = read_audio(text)
+    {
+        return Some(audio);
+    }
     let head: Head<'_> = serde_json::from_str(text).ok()?;
     let response = head.response_id.unwrap_or_default();
     let item = head.item_id.unwrap_or_default();
@@ -158,6 +167,19 @@ pub fn read_server_event(text: &str) -> Option<ServerEvent<'_>> {
     })
 }
 
+/// Sound, of which only the length counts: our scan passes over it many bytes at a time. None for anything else.
+fn read_audio(text: &str) -> Option<ServerEvent<'_>> {
+    let head = scan_text(text).ok()?;
+    let text_of = |key| serde_json::from_slice::<&str>(head.value(key)?).ok();
+    match text_of("type")? {
+        "response.output_audio.delta" | "response.audio.delta" => Some(ServerEvent::Audio {
+            response: Cow::Borrowed(text_of("response_id")?),
+            bytes: decoded(characters_of(head.value("delta")?).ok()?),
+        }),
+        _ => None,
+    }
+}
+
 /// A text without its quotes; anything else as it is written.
 fn inner(value: &RawValue) -> &str {
     quoted(value).unwrap_or_else(|| value.get())
@@ -165,6 +187,8 @@ fn inner(value: &RawValue) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -201,6 +225,14 @@ mod tests {
                 bytes: 6
             })
         );
+        let long = "A".repeat(SHORT_BYTES);
+        for (delta, bytes) in [(json!(long), 768), (json!([long]), 771)] {
+            let event =
+                json!({ "type": "response.audio.delta", "response_id": "r1", "delta": delta });
+            let response = Cow::Borrowed("r1");
+            let expected = ServerEvent::Audio { response, bytes };
+            assert_eq!(read_server_event(&event.to_string()), Some(expected));
+        }
         assert_eq!(
             read_server_event(r#"{"type":"ping"}"#),
             Some(ServerEvent::Other)

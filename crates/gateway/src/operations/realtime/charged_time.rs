@@ -92,7 +92,7 @@ impl Connection {
                 return std::future::pending().await;
             };
             tokio::time::sleep_until(ends.checked_sub(ahead).unwrap_or(ends)).await;
-            let next = self.hold_time(ends).await;
+            let next = Box::pin(self.hold_time(ends)).await;
             tokio::time::sleep_until(ends).await;
             let settled = match next {
                 Ok(next) => self.next_period(next).await,

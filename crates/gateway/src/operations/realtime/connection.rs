@@ -102,7 +102,8 @@ pub(super) async fn run(
         return Box::pin(unnamed::run(turns, operation, client, responder)).await;
     }
     let session = operation.session.take();
-    let opened = match open(&turns, operation).await {
+    // In a box, as all that waits once: the task of a connection keeps space for the largest.
+    let opened = match Box::pin(open(&turns, operation)).await {
         Ok(opened) => opened,
         Err(error) => return client.refuse(&turns, responder, error),
     };
@@ -155,8 +156,8 @@ pub(super) async fn converse(turns: Turns, opened: Opened, client: Socket, first
         upstream: from_upstream,
     };
     let sent = match first {
-        FirstFrame::Session(session) => connection.first_update(session).await,
-        FirstFrame::Update(text) => connection.client_text(text.into()).await,
+        FirstFrame::Session(session) => Box::pin(connection.first_update(session)).await,
+        FirstFrame::Update(text) => Box::pin(connection.client_text(text.into())).await,
     };
     let finish = match sent {
         Ok(()) => Box::pin(connection.relay(&mut readers)).await,

@@ -70,7 +70,8 @@ impl Connection {
                 self.before_audio(&read, bytes).await?;
                 None
             }
-            ClientEventKind::SessionUpdate => match self.session_update(&mut read).await? {
+            ClientEventKind::SessionUpdate => match Box::pin(self.session_update(&mut read)).await?
+            {
                 Some(event) => Some(event),
                 None => return Ok(()),
             },
@@ -80,7 +81,9 @@ impl Connection {
                 let event = read.event.get("event_id").and_then(Value::as_str);
                 return self.error_to_client(&error, event).await;
             }
-            ClientEventKind::ResponseCreate => Some(self.before_response(&mut read).await?),
+            ClientEventKind::ResponseCreate => {
+                Some(Box::pin(self.before_response(&mut read)).await?)
+            }
             ClientEventKind::ItemCreate | ClientEventKind::Commit | ClientEventKind::Other => {
                 let mut state = self.state.lock().await;
                 state.add(read.adds());
@@ -126,7 +129,7 @@ impl Connection {
             model: &self.model,
         };
         let excerpt = guardrail.cut(words.as_bytes());
-        guardrail.check(subject, Stage::Request, &excerpt).await
+        Box::pin(guardrail.check(subject, Stage::Request, &excerpt)).await
     }
 
     /// Audio may begin a response by itself, and is written down.
@@ -252,7 +255,8 @@ impl Connection {
         bound: TokenBound,
     ) -> Result<Turn, ApiError> {
         let operation = state.operation(model, kind, bound);
-        let begun = self.turns.begin(operation, Some(self.open_channel()));
+        // In a box: each of the places that may begin a turn would keep space for it.
+        let begun = Box::pin(self.turns.begin(operation, Some(self.open_channel())));
         Ok(Turn::of(&begun.await?))
     }
 

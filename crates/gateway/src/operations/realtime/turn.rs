@@ -99,11 +99,18 @@ impl Begun {
     }
 }
 
+/// In boxes: a channel has capacity for many commands of the largest size.
 pub(super) enum Command {
-    /// The hold must cover this, and some input ahead of it; the answer is what it covers.
-    Cover(TokenBound, oneshot::Sender<Result<TokenBound, ApiError>>),
-    /// In a box: a channel has capacity for many commands of the largest size.
+    Cover(Box<Cover>),
     End(Box<TurnEnd>),
+}
+
+/// The hold must cover more.
+pub(super) struct Cover {
+    /// This, and some input ahead of it.
+    pub(super) needed: TokenBound,
+    /// Told what it covers.
+    pub(super) covered: oneshot::Sender<Result<TokenBound, ApiError>>,
 }
 
 /// How a turn ended.
@@ -211,7 +218,7 @@ impl Attempts for TurnExecution {
         }
         match answer.upgraded().await {
             Ok(connection) => {
-                Classified::Accepted(Some(websocket::socket(connection, Role::Client).await))
+                Classified::Accepted(Some(websocket::socket(connection, Role::Client)))
             }
             Err(error) => Classified::Lost(SendError::Broken(error.to_string())),
         }
@@ -339,8 +346,10 @@ impl Execution for TurnExecution {
         loop {
             let end = match commands.recv().await {
                 None => return RelayEnd::ClientGone,
-                Some(Command::Cover(needed, answer)) => {
-                    drop(answer.send(self.cover(services, reservation, needed).await));
+                Some(Command::Cover(cover)) => {
+                    // In a box: what waits for its next command keeps no space for it.
+                    let covered = Box::pin(self.cover(services, reservation, cover.needed));
+                    drop(cover.covered.send(covered.await));
                     continue;
                 }
                 Some(Command::End(end)) => *end,

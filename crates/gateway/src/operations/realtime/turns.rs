@@ -12,7 +12,7 @@ use trunkline_wire::realtime::{AddedInput, RealtimeSession};
 
 use super::charged_time::ChargedTime;
 use super::request::{Realtime, TokenBound, TurnKind};
-use super::turn::{Begun, Command, OpenChannel, TurnEnd, TurnLink};
+use super::turn::{Begun, Command, Cover, OpenChannel, TurnEnd, TurnLink};
 use crate::caller::Caller;
 use crate::detach::beside;
 use crate::error::{ApiError, ErrorCode};
@@ -178,10 +178,11 @@ impl Turn {
         if self.covered.covers(needed) {
             return Ok(());
         }
-        let (answer, covered) = oneshot::channel();
-        let sent = self.commands.send(Command::Cover(needed, answer)).await;
+        let (covered, raised) = oneshot::channel();
+        let cover = Command::Cover(Box::new(Cover { needed, covered }));
+        let sent = self.commands.send(cover).await;
         sent.map_err(|_| ApiError::unavailable())?;
-        self.covered = covered.await.map_err(|_| ApiError::unavailable())??;
+        self.covered = raised.await.map_err(|_| ApiError::unavailable())??;
         Ok(())
     }
 
