@@ -125,13 +125,13 @@ fn as_restored(line: &str) -> String {
 /// `20261126` and `2026-11-26` become words, and the bounds of a day go.
 fn without_days(line: &str) -> String {
     let line = line.split(" FOR VALUES FROM ").next().unwrap_or_default();
-    let is_of_date = |letter: char| letter.is_ascii_digit() || letter == '-';
+    let is_of_date = |character: char| character.is_ascii_digit() || character == '-';
     let mut text = String::new();
     let mut rest = line;
     while let Some(begin) = rest.find(is_of_date) {
         let (before, tail) = rest.split_at(begin);
         let end = tail
-            .find(|letter| !is_of_date(letter))
+            .find(|character| !is_of_date(character))
             .unwrap_or(tail.len());
         let (word, after) = tail.split_at(end);
         let dashes: Vec<usize> = word.match_indices('-').map(|(place, _)| place).collect();
